@@ -8,8 +8,7 @@ use std::sync::mpsc as std_mpsc;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::sync::{mpsc, watch};
 
 use crate::{Error, ErrorKind, Result, SandboxId};
 
@@ -162,26 +161,46 @@ fn start() -> std::io::Result<mpsc::UnboundedSender<Message>> {
 }
 
 async fn work(mut rx: mpsc::UnboundedReceiver<Message>) {
-    let mut kills = JoinSet::new();
+    let running = watch::Sender::new(0_usize);
     while let Some(message) = rx.recv().await {
         match message {
             // A task each: neither a slow nor a panicking one stops the rest.
             Message::Kill(kill) => {
-                kills.spawn(kill);
-                while kills.try_join_next().is_some() {}
+                let counted = Counted::new(&running);
+                tokio::spawn(async move {
+                    kill.await;
+                    drop(counted);
+                });
             }
             Message::Run(call) => {
                 tokio::spawn(call);
             }
             Message::Flush(done) => {
-                let mut before = std::mem::take(&mut kills);
+                let mut running = running.subscribe();
                 tokio::spawn(async move {
-                    while before.join_next().await.is_some() {}
-                    // Whoever stopped waiting does not want to know.
+                    // The sender lives as long as this runtime, and whoever stopped waiting does
+                    // not want to know.
+                    let _ = running.wait_for(|n| *n == 0).await;
                     let _ = done.send(());
                 });
             }
         }
+    }
+}
+
+/// One kill that is under way, also when it panics.
+struct Counted(watch::Sender<usize>);
+
+impl Counted {
+    fn new(running: &watch::Sender<usize>) -> Self {
+        running.send_modify(|n| *n += 1);
+        Self(running.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.send_modify(|n| *n -= 1);
     }
 }
 
