@@ -1,0 +1,43 @@
+//! From a URL to a client.
+
+use crate::{BackendUrl, Client, Error, ErrorKind, Result, Sandbox, SandboxRef};
+
+/// The schemes that [`connect`] takes in this build.
+pub const SCHEMES: &[&str] = &[];
+
+/// The schemes that exist, each behind the feature of the same name.
+const ALL: &[&str] = &["mock"];
+
+/// Opens the backend that `url` names: `mock:`. Makes no sandbox yet.
+///
+/// # Errors
+///
+/// [`ErrorKind::Config`] for a URL that can't be used, for an unknown scheme, and for one whose
+/// feature is not on, naming the feature; those of the backend.
+pub async fn connect(url: &str) -> Result<Client> {
+    let url = BackendUrl::parse(url)?;
+    Err(not_here(&url))
+}
+
+/// Picks up a sandbox by its reference without owning it: dropping never kills it.
+///
+/// # Errors
+///
+/// As [`connect`]; [`ErrorKind::SandboxGone`] if it is not there any more.
+pub async fn connect_ref(reference: &SandboxRef) -> Result<Sandbox> {
+    connect(&reference.url).await?.connect_ref(reference).await
+}
+
+/// Why no backend of this build serves `url`, and what to do.
+fn not_here(url: &BackendUrl) -> Error {
+    let scheme = url.scheme();
+    let message = if ALL.contains(&scheme) {
+        format!(
+            "this build has no `{scheme}` backend: add `features = [\"{scheme}\"]` to the \
+             dependency `sandbox` in Cargo.toml"
+        )
+    } else {
+        format!("no such backend; there are: {}", ALL.join(", "))
+    };
+    Error::new(ErrorKind::Config, message).with("scheme", scheme)
+}

@@ -1,0 +1,30 @@
+//! Sandboxes for code that an LLM agent runs: one contract, many backends.
+//!
+//! [`connect`] opens the backend that a URL names, [`Client::create`] makes a sandbox, and a
+//! [`Sandbox`] has every operation. [`blocking`] is the same without `async`.
+//!
+//! A backend is a feature of the same name. None is on by default, and there is no fallback from
+//! one to another.
+//!
+//! This crate only re-exports. Who writes a backend depends on `sandbox-core` alone.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+pub mod blocking;
+mod connect;
+
+pub use connect::{SCHEMES, connect, connect_ref};
+
+/// What people hold and hand in.
+pub use sandbox_core::{
+    BackendUrl, Bytes, Capabilities, Captured, Client, Command, Error, ErrorKind, ExecuteEvent,
+    ExecuteResponse, ExecuteStream, Filter, GrepOptions, Hardening, LogCursor, Mount, Network,
+    Operation, Process, ProcessId, ProcessLogs, Program, ReadOptions, ReadPage, Result, Retry,
+    Sandbox, SandboxId, SandboxInfo, SandboxPath, SandboxRef, SandboxSpec, SandboxState,
+    SnapshotId, Status, Stream, defaults, files, flush,
+};
+/// For a backend inside an application; one in a crate of its own depends on `sandbox-core`.
+pub use sandbox_core::{
+    Collector, FileDownload, FileUpload, KillGuard, KillTicket, Lease, NativeFiles,
+    OutputCollector, Processes, SandboxBackend, SandboxProvider, Snapshots, SpecSupport, Streaming,
+    async_trait,
+};
