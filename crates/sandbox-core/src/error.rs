@@ -8,64 +8,122 @@ use std::fmt;
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What went wrong, for programs. Match with a wildcard arm: kinds may be added.
+///
+/// Each kind says what it means, then what to do; `docs/errors.md` is made from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// No such file or directory in the sandbox.
+    ///
+    /// Look with `ls` or `glob`; a missing cwd or user of a command is this kind too.
     NotFound,
     /// The sandbox's user may not do this.
+    ///
+    /// Run as another user ([`crate::SandboxSpec::user`]), or use a path that user may write.
     PermissionDenied,
     /// A file was needed, a directory is there.
+    ///
+    /// Name a file in it, or use `ls`, `upload_dir` or `download_dir`.
     IsADirectory,
     /// A directory was needed, something else is there.
+    ///
+    /// Name the directory, or use `read` for the file.
     NotADirectory,
     /// The path can't be used: relative, empty, with NUL or `..`.
+    ///
+    /// Give an absolute path, as `/workspace/a.txt`.
     InvalidPath,
     /// The file exists and the call asked for a new one.
+    ///
+    /// Use `write` to replace it, or choose another name.
     AlreadyExists,
     /// An argument other than a path can't be used.
+    ///
+    /// The message says which, and what it takes.
     InvalidArgument,
     /// A glob pattern can't be used.
+    ///
+    /// The message says what is wrong; a literal `*`, `?` or `{` stands in brackets, as in `a[*]b`.
     InvalidPattern,
     /// The backend does not have this capability.
+    ///
+    /// Ask [`crate::Sandbox::capabilities`] first, or choose a backend that has it.
     Unsupported,
     /// The text to replace is not in the file.
+    ///
+    /// Read the file again: it must stand there to the byte, spaces included.
     NoMatch,
     /// The text to replace is in the file more than once.
+    ///
+    /// Take more of the surrounding text, or replace all.
     NotUnique,
     /// Someone else changed the file meanwhile; nothing was written.
+    ///
+    /// Read again and repeat.
     Conflict,
     /// Larger than the limit the call has.
+    ///
+    /// Take it in parts, or use the streaming call (`download_to`, `upload_from`).
     TooLarge,
     /// The file holds no text where text was asked for.
+    ///
+    /// Use `download` for the bytes.
     NotText,
     /// The read begins after the last line.
+    ///
+    /// Begin before the end; the message has the number of lines.
     OffsetPastEnd,
     /// A resource limit of the sandbox was hit: memory, disk, processes.
+    ///
+    /// Ask for less, or give the sandbox more in its [`crate::SandboxSpec`].
     LimitExceeded,
     /// There is no such sandbox (any more).
+    ///
+    /// Make a new one; its lifetime may have ended, or someone killed it.
     SandboxGone,
     /// The sandbox is paused.
+    ///
+    /// Call `resume`.
     SandboxPaused,
     /// The backend did not answer in time.
+    ///
+    /// Give it more time, or look at why the backend is slow.
     Timeout,
     /// The backend can't be reached.
+    ///
+    /// Check that it runs and that the URL is right.
     Unavailable,
     /// Credentials are missing or wrong.
+    ///
+    /// Set the backend's key, or correct it.
     Unauthorized,
     /// The backend asks to send less.
+    ///
+    /// Wait, then repeat.
     RateLimited,
     /// The image that the sandbox should be made from is not there.
+    ///
+    /// Pull or build it, or name another.
     ImageNotFound,
     /// A program that the operation needs is not in the image.
+    ///
+    /// Take an image that has the tool; the message names it.
     MissingTool,
     /// The backend answered something that its protocol does not allow.
+    ///
+    /// Report it, with the error's source: the backend or this library is wrong.
     Protocol,
     /// A command ended otherwise than with exit code 0 ([`crate::ExecuteResponse::into_result`]).
+    ///
+    /// Read the status and the output that it printed.
     CommandFailed,
     /// The configuration or the backend URL can't be used.
+    ///
+    /// The message says what is wrong and what there is.
     Config,
     /// A failure that no other kind names.
+    ///
+    /// Read the source of the error; report it if it should have a kind of its own.
     Unexpected,
 }
 
