@@ -59,6 +59,17 @@ pub trait SandboxProvider: fmt::Debug + Send + Sync + 'static {
         let _ = (name, spec);
         Err(Error::unsupported(Operation::GetOrCreate))
     }
+
+    /// Removes what is left of sandboxes that have ended, and those whose owner has ended without
+    /// them. Never a living one that was detached, renewed or belongs to another machine. Gives
+    /// what was removed.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::ErrorKind::Unsupported`] unless the provider can.
+    async fn gc(&self) -> Result<Vec<SandboxId>> {
+        Err(Error::unsupported(Operation::Gc))
+    }
 }
 
 /// One live sandbox: the four methods of the contract, `kill`, and what it can do. Everything
@@ -96,6 +107,12 @@ pub trait SandboxBackend: fmt::Debug + Send + Sync + 'static {
     /// core calls [`kill`](Self::kill) on its own runtime.
     fn kill_ticket(&self) -> Option<KillTicket> {
         None
+    }
+
+    /// Unties the sandbox from this process, where it would end with it: it lives on until its
+    /// lifetime ends or someone kills it. Nothing to do where sandboxes are not tied.
+    async fn detach(&self) -> Result<()> {
+        Ok(())
     }
 
     /// What the user has to know about this sandbox, one sentence each.

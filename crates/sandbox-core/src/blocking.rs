@@ -116,6 +116,15 @@ impl Client {
         let filter = filter.clone();
         call!(self, |c| c.list(&filter))
     }
+
+    /// See [`crate::Client::gc`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn gc(&self) -> Result<Vec<SandboxId>> {
+        call!(self, |c| c.gc())
+    }
 }
 
 impl Sandbox {
@@ -145,8 +154,12 @@ impl Sandbox {
     }
 
     /// See [`crate::Sandbox::detach`].
-    pub fn detach(&self) -> SandboxRef {
-        self.0.detach()
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn detach(&self) -> Result<SandboxRef> {
+        call!(self, |s| s.detach())
     }
 
     /// See [`crate::Sandbox::kill`].

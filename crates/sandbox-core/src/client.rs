@@ -121,6 +121,17 @@ impl Client {
             .await
     }
 
+    /// Removes what is left of sandboxes that have ended, and those whose owner has ended without
+    /// them. Never a living one that was detached, renewed or belongs to another machine. Gives
+    /// what was removed.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Unsupported`] where nothing can be left, those of the backend.
+    pub async fn gc(&self) -> Result<Vec<SandboxId>> {
+        self.named(Operation::Gc, self.provider.gc()).await
+    }
+
     async fn named<T>(
         &self,
         operation: Operation,

@@ -143,9 +143,15 @@ impl Sandbox {
     }
 
     /// Gives up ownership: the sandbox lives on until its lifetime ends or someone kills it.
-    pub fn detach(&self) -> SandboxRef {
+    ///
+    /// # Errors
+    ///
+    /// Those of the backend, where the sandbox ends with its owner and could not be told that it
+    /// has none any more: it is still owned then.
+    pub async fn detach(&self) -> Result<SandboxRef> {
+        self.run(Operation::Detach, self.backend().detach()).await?;
         self.0.owned.store(false, Ordering::Release);
-        self.reference()
+        Ok(self.reference())
     }
 
     /// Runs a command to its end and collects what it printed.
