@@ -1,18 +1,28 @@
-//! The kit's report as a document.
+//! The kit's report, kept in the repository, and the page made from it.
+//!
+//! The report is kept so that a machine where not every target can run compares what it can.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
 use crate::Result;
 
-/// What the kit found on one target.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Target {
+/// A report: what the kit found on each target.
+#[derive(Debug, PartialEq)]
+pub(super) struct Report(Vec<Target>);
+
+#[derive(Debug, PartialEq)]
+struct Target {
     name: String,
     passed: u64,
     failed: u64,
     skipped: Vec<Skip>,
+    groups: BTreeMap<String, u64>,
+    capabilities: BTreeSet<String>,
+    not_run: bool,
+    raw: Value,
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,98 +31,173 @@ struct Skip {
     reason: String,
 }
 
-/// Reads a list of `{"target","passed","failed","skipped":[{"case","reason"}]}`.
-pub(super) fn parse(json: &str) -> Result<Vec<Target>> {
-    let bad = |what: &str| format!("the report has no {what}");
-    let list: Vec<Value> = serde_json::from_str(json)?;
-    let mut targets = list
-        .iter()
-        .map(|t| {
-            let skipped = t["skipped"].as_array().ok_or_else(|| bad("`skipped`"))?;
-            let mut skipped = skipped
-                .iter()
-                .map(|s| {
-                    Ok(Skip {
-                        case: s["case"].as_str().ok_or_else(|| bad("`case`"))?.to_owned(),
-                        reason: s["reason"]
-                            .as_str()
-                            .ok_or_else(|| bad("`reason`"))?
-                            .to_owned(),
-                    })
-                })
-                .collect::<Result<Vec<_>>>()?;
-            skipped.sort();
-            Ok(Target {
-                name: t["target"]
-                    .as_str()
-                    .ok_or_else(|| bad("`target`"))?
-                    .to_owned(),
-                passed: t["passed"].as_u64().ok_or_else(|| bad("`passed`"))?,
-                failed: t["failed"].as_u64().ok_or_else(|| bad("`failed`"))?,
-                skipped,
+impl Report {
+    /// Reads what the kit writes: a list of objects with `target`, `passed`, `failed`, `skipped`,
+    /// `groups`, `capabilities`, and `not_run` where a target was not available.
+    pub(super) fn parse(json: &str) -> Result<Self> {
+        let list: Vec<Value> = serde_json::from_str(json)?;
+        let mut targets = list.into_iter().map(target).collect::<Result<Vec<_>>>()?;
+        targets.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(Self(targets))
+    }
+
+    /// This with the targets that ran in `newer` instead of its own.
+    pub(super) fn updated(mut self, newer: Self) -> Self {
+        let ran: Vec<Target> = newer.0.into_iter().filter(|t| !t.not_run).collect();
+        self.0
+            .retain(|old| !old.not_run && ran.iter().all(|new| new.name != old.name));
+        self.0.extend(ran);
+        self.0.sort_by(|a, b| a.name.cmp(&b.name));
+        self
+    }
+
+    /// Fails unless every target that ran in `newer` ran without a failure and stands here as it
+    /// is there.
+    pub(super) fn check(&self, newer: &Self) -> Result {
+        let mut ran = newer.0.iter().filter(|t| !t.not_run).peekable();
+        if ran.peek().is_none() {
+            return Err("no target ran".into());
+        }
+        for new in ran {
+            if new.failed > 0 {
+                return Err(format!("{} cases failed on `{}`", new.failed, new.name).into());
+            }
+            if !self.0.contains(new) {
+                return Err(format!("`{}` is not what the kit found", new.name).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// The report as the kit writes it.
+    pub(super) fn to_json(&self) -> Result<String> {
+        let raw: Vec<&Value> = self.0.iter().map(|t| &t.raw).collect();
+        Ok(serde_json::to_string_pretty(&raw)? + "\n")
+    }
+
+    /// The page.
+    pub(super) fn render(&self) -> String {
+        let mut page = String::from(
+            "# Conformance\n\n\
+             What the kit found on each target. Written by `cargo xtask report` from \
+             `docs/conformance.json`; `cargo xtask test` compares it with its own run.\n\n\
+             ## Cases\n\n\
+             Passed cases a group; `+n` is skipped: the target does not claim the capability \
+             that the case needs, and the kit saw that it is refused.\n\n",
+        );
+        let groups: BTreeSet<&str> = self.0.iter().flat_map(Target::all_groups).collect();
+        let mut rows: Vec<(String, Vec<String>)> = groups
+            .iter()
+            .map(|g| ((*g).to_owned(), self.cells(|t| t.cell(g))))
+            .collect();
+        rows.push(("passed".to_owned(), self.cells(|t| t.passed.to_string())));
+        rows.push(("failed".to_owned(), self.cells(|t| t.failed.to_string())));
+        rows.push((
+            "skipped".to_owned(),
+            self.cells(|t| t.skipped.len().to_string()),
+        ));
+        self.table(&mut page, "group", &rows);
+
+        page.push_str("\n## Capabilities\n\n");
+        let names: BTreeSet<&String> = self.0.iter().flat_map(|t| &t.capabilities).collect();
+        let rows: Vec<(String, Vec<String>)> = names
+            .iter()
+            .map(|name| {
+                let claims = |t: &Target| t.capabilities.contains(*name);
+                let cell = |t: &Target| if claims(t) { "yes" } else { "no" }.to_owned();
+                (format!("`{name}`"), self.cells(cell))
             })
+            .collect();
+        self.table(&mut page, "capability", &rows);
+
+        page.push_str("\n## Skipped cases\n\n");
+        let mut skips: BTreeMap<&Skip, Vec<String>> = BTreeMap::new();
+        for target in &self.0 {
+            for skip in &target.skipped {
+                let name = format!("`{}`", target.name);
+                skips.entry(skip).or_default().push(name);
+            }
+        }
+        if skips.is_empty() {
+            page.push_str("None.\n");
+        }
+        for (skip, targets) in skips {
+            let on = targets.join(", ");
+            let _ = writeln!(page, "- `{}` on {on}: {}", skip.case, skip.reason);
+        }
+        page
+    }
+
+    fn cells(&self, cell: impl Fn(&Target) -> String) -> Vec<String> {
+        self.0.iter().map(cell).collect()
+    }
+
+    fn table(&self, page: &mut String, title: &str, rows: &[(String, Vec<String>)]) {
+        let names = self.cells(|t| format!("`{}`", t.name));
+        let _ = writeln!(page, "| {title} | {} |", names.join(" | "));
+        let _ = writeln!(page, "|---|{}", "---|".repeat(names.len()));
+        for (name, cells) in rows {
+            let _ = writeln!(page, "| {name} | {} |", cells.join(" | "));
+        }
+    }
+}
+
+impl Target {
+    fn all_groups(&self) -> impl Iterator<Item = &str> {
+        let skipped = self.skipped.iter().map(Skip::group);
+        self.groups.keys().map(String::as_str).chain(skipped)
+    }
+
+    fn cell(&self, group: &str) -> String {
+        let passed = self.groups.get(group).copied().unwrap_or(0);
+        match self.skipped.iter().filter(|s| s.group() == group).count() {
+            0 => passed.to_string(),
+            skipped => format!("{passed} +{skipped}"),
+        }
+    }
+}
+
+impl Skip {
+    fn group(&self) -> &str {
+        self.case.split("::").next().unwrap_or(&self.case)
+    }
+}
+
+fn target(raw: Value) -> Result<Target> {
+    let text = |value: &Value, key: &str| {
+        let text = value[key].as_str().map(str::to_owned);
+        text.ok_or_else(|| format!("the report has no `{key}`"))
+    };
+    let number = |key: &str| {
+        let number = raw[key].as_u64();
+        number.ok_or_else(|| format!("the report has no `{key}`"))
+    };
+    let mut skipped = raw["skipped"]
+        .as_array()
+        .ok_or("the report has no `skipped`")?
+        .iter()
+        .map(|s| {
+            let (case, reason) = (text(s, "case")?, text(s, "reason")?);
+            Ok(Skip { case, reason })
         })
         .collect::<Result<Vec<_>>>()?;
-    if targets.is_empty() {
-        return Err("the report names no target".into());
-    }
-    targets.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(targets)
-}
-
-/// The whole document.
-pub(super) fn render(targets: &[Target]) -> String {
-    let mut out = String::from(
-        "# Conformance\n\n\
-         What the kit found on each target: which cases passed, and which a target skips because \
-         it does not claim the capability they need. Written by `cargo xtask report`; \
-         `cargo xtask test` compares it with its own run.\n\n\
-         | target | passed | failed | skipped |\n|---|---|---|---|\n",
-    );
-    for target in targets {
-        out.push_str(&row(target));
-    }
-    for target in targets.iter().filter(|t| !t.skipped.is_empty()) {
-        let _ = write!(out, "\n{}", section(target));
-    }
-    out
-}
-
-/// Compares the targets that ran with the document; the others may stand in it.
-pub(super) fn check(targets: &[Target], document: &str) -> Result {
-    for target in targets {
-        if target.failed > 0 {
-            return Err(format!("{} cases failed on `{}`", target.failed, target.name).into());
-        }
-        let current = document.contains(&row(target))
-            && (target.skipped.is_empty() || document.contains(&section(target)));
-        if !current {
-            return Err(format!(
-                "what it says of `{}` is not what the kit found",
-                target.name
-            )
-            .into());
-        }
-    }
-    Ok(())
-}
-
-fn row(target: &Target) -> String {
-    format!(
-        "| `{}` | {} | {} | {} |\n",
-        target.name,
-        target.passed,
-        target.failed,
-        target.skipped.len()
-    )
-}
-
-fn section(target: &Target) -> String {
-    let mut out = format!("## Skipped on `{}`\n\n", target.name);
-    for skip in &target.skipped {
-        let _ = writeln!(out, "- `{}`: {}", skip.case, skip.reason);
-    }
-    out
+    skipped.sort();
+    let groups = raw["groups"].as_object().into_iter().flatten();
+    let capabilities = raw["capabilities"].as_array().into_iter().flatten();
+    Ok(Target {
+        name: text(&raw, "target")?,
+        passed: number("passed")?,
+        failed: number("failed")?,
+        skipped,
+        groups: groups
+            .filter_map(|(name, count)| Some((name.clone(), count.as_u64()?)))
+            .collect(),
+        capabilities: capabilities
+            .filter_map(|c| c.as_str().map(str::to_owned))
+            .collect(),
+        not_run: raw.get("not_run").is_some_and(|why| !why.is_null()),
+        raw,
+    })
 }
 
 #[cfg(test)]
@@ -120,28 +205,47 @@ mod tests {
     use super::*;
 
     const REPORT: &str = r#"[
-        {"target":"mock","passed":150,"failed":0,"skipped":[{"case":"files::fifo","reason":"no FIFOs"}]},
-        {"target":"minimal","passed":90,"failed":0,"skipped":[]}
+        {"target":"mock","passed":150,"failed":0,"groups":{"exec":150},"capabilities":["streaming"],
+         "skipped":[{"case":"files::fifo","reason":"no FIFOs"}]},
+        {"target":"minimal","passed":90,"failed":0,"groups":{"exec":90},"capabilities":[],"skipped":[]}
+    ]"#;
+    const OTHER: &str = r#"[
+        {"target":"docker","passed":0,"failed":0,"skipped":[],"not_run":"no engine"},
+        {"target":"mock","passed":151,"failed":0,"groups":{"exec":151},"skipped":[]}
     ]"#;
 
+    fn report(json: &str) -> Report {
+        Report::parse(json).unwrap()
+    }
+
     #[test]
-    fn a_document_is_fresh_until_the_kit_finds_something_else() {
-        let found = parse(REPORT).unwrap();
-        let document = render(&found);
-        assert!(document.contains("| `mock` | 150 | 0 | 1 |"), "{document}");
-        assert!(document.contains("- `files::fifo`: no FIFOs"), "{document}");
-        check(&found, &document).unwrap();
-        check(&found[1..], &document).unwrap();
-        for (from, to) in [
-            ("150", "149"),
-            ("no FIFOs", "why not"),
-            ("\"mock\"", "\"docker\""),
+    fn the_page_holds_all_that_was_found() {
+        let page = report(REPORT).render();
+        for line in [
+            "| group | `minimal` | `mock` |",
+            "| exec | 90 | 150 |",
+            "| files | 0 | 0 +1 |",
+            "| passed | 90 | 150 |",
+            "| `streaming` | no | yes |",
+            "- `files::fifo` on `mock`: no FIFOs",
         ] {
-            let other = parse(&REPORT.replace(from, to)).unwrap();
-            assert!(check(&other, &document).is_err(), "{to}");
+            assert!(page.lines().any(|l| l == line), "{line}\n{page}");
         }
-        let failed = parse(&REPORT.replace("\"failed\":0", "\"failed\":1")).unwrap();
-        assert!(check(&failed, &render(&failed)).is_err());
+    }
+
+    #[test]
+    fn what_ran_must_stand_there_and_what_did_not_run_may() {
+        let kept = report(REPORT);
+        kept.check(&report(REPORT)).unwrap();
+        assert!(kept.check(&report(OTHER)).is_err());
+        assert!(kept.check(&report("[]")).is_err());
+        let updated = kept.updated(report(OTHER));
+        updated.check(&report(OTHER)).unwrap();
+        let names: Vec<&str> = updated.0.iter().map(|t| t.name.as_str()).collect();
+        assert_eq!(names, ["minimal", "mock"]);
+        assert_eq!(report(&updated.to_json().unwrap()), updated);
+        let failed = report(&REPORT.replace("\"failed\":0", "\"failed\":1"));
+        assert!(failed.check(&failed).is_err());
     }
 
     #[test]
@@ -149,11 +253,11 @@ mod tests {
         for bad in [
             "",
             "{}",
-            "[]",
             "[{}]",
-            r#"[{"target":"mock","passed":"all"}]"#,
+            r#"[{"target":"mock","passed":"all","failed":0,"skipped":[]}]"#,
+            r#"[{"target":"mock","passed":1,"failed":0,"skipped":[{}]}]"#,
         ] {
-            assert!(parse(bad).is_err(), "{bad}");
+            assert!(Report::parse(bad).is_err(), "{bad}");
         }
     }
 }

@@ -3,10 +3,14 @@
 use std::path::Path;
 
 use crate::{Result, conformance as kit, prepare, workspace};
+use conformance::Report;
 
 mod conformance;
 mod errors;
 
+/// What the kit found, kept.
+const KEPT: &str = "docs/conformance.json";
+/// The page made from it.
 const CONFORMANCE: &str = "docs/conformance.md";
 const ERRORS: &str = "docs/errors.md";
 
@@ -21,26 +25,45 @@ pub(crate) fn run(args: &[&str]) -> Result {
         [file] => std::path::absolute(file)?,
         _ => return Err("usage: cargo xtask report [FILE.json]".into()),
     };
-    let found = conformance::parse(&std::fs::read_to_string(&report)?)?;
-    write(CONFORMANCE, &conformance::render(&found))
+    let found = kept()?.updated(found(&report)?);
+    write(KEPT, &found.to_json()?)?;
+    write(CONFORMANCE, &found.render())
 }
 
-/// Fails unless the committed document says what `report` found, for the targets that ran.
+/// Fails unless what is kept says what `report` found, for the targets that ran.
 pub(crate) fn check_conformance(report: &Path) -> Result {
-    let json = std::fs::read_to_string(report)
-        .map_err(|e| format!("the kit left no report at {}: {e}", report.display()))?;
-    let found = conformance::parse(&json)?;
-    conformance::check(&found, &workspace::read(CONFORMANCE)?)
-        .map_err(|e| format!("{CONFORMANCE}: {e}: run `cargo xtask report`").into())
+    kept()?
+        .check(&found(report)?)
+        .map_err(|e| format!("{KEPT}: {e}: run `cargo xtask report`").into())
 }
 
-/// Fails unless the committed document follows from the source.
-pub(crate) fn check_errors() -> Result {
-    if workspace::read(ERRORS)? == errors::render(&workspace::read(errors::SOURCE)?)? {
-        Ok(())
-    } else {
-        Err(format!("{ERRORS} is not what the source says: run `cargo xtask report`").into())
+/// The generated documents that do not follow from what they are made of.
+pub(crate) fn stale() -> Result<Vec<String>> {
+    let errors = errors::render(&workspace::read(errors::SOURCE)?)?;
+    let conformance = kept()?.render();
+    let mut stale = Vec::new();
+    for (path, wanted) in [(ERRORS, errors), (CONFORMANCE, conformance)] {
+        if workspace::read(path)? != wanted {
+            stale.push(format!(
+                "{path}: is not up to date: run `cargo xtask report`"
+            ));
+        }
     }
+    Ok(stale)
+}
+
+fn kept() -> Result<Report> {
+    if workspace::root().join(KEPT).exists() {
+        Report::parse(&workspace::read(KEPT)?)
+    } else {
+        Report::parse("[]")
+    }
+}
+
+fn found(report: &Path) -> Result<Report> {
+    let json = std::fs::read_to_string(report)
+        .map_err(|e| format!("no report at {}: {e}", report.display()))?;
+    Report::parse(&json)
 }
 
 fn write(path: &str, text: &str) -> Result {

@@ -17,9 +17,7 @@ pub(crate) fn run() -> Result {
     found.extend(crates::check(&files, &members)?);
     found.extend(layers::check(&members));
     found.extend(size::check()?);
-    if let Err(stale) = report::check_errors() {
-        found.push(stale.to_string());
-    }
+    found.extend(report::stale()?);
     match found.len() {
         0 => Ok(()),
         n => Err(format!("{n} found by tidy\n{}", found.join("\n")).into()),
