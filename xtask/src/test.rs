@@ -1,13 +1,10 @@
 //! `cargo xtask test`: all tests, from nothing.
 
 use crate::steps::Steps;
-use crate::{Result, command, conformance, examples, prepare, report};
+use crate::{Result, command, conformance, examples, prepare, report, workspace};
 
 /// One set of packages and features for all steps, so that nothing is built twice.
 const EVERYTHING: [&str; 3] = ["test", "--workspace", "--all-features"];
-
-/// What the facade is tested with besides: none, and each backend alone.
-const FEATURE_SETS: [&str; 2] = ["", "mock"];
 
 pub(crate) fn run() -> Result {
     let mut steps = Steps::default();
@@ -39,20 +36,15 @@ pub(crate) fn steps_of(steps: &mut Steps) -> Result {
     steps.step("docs/conformance.md is what the kit found", || {
         report::check_conformance(&report)
     });
-    for features in FEATURE_SETS {
+    for features in feature_sets()? {
         let name = if features.is_empty() {
-            "none"
+            "no feature"
         } else {
-            features
+            &features
         };
-        steps.step(&format!("facade with features: {name}"), || {
-            command::run(&mut command::cargo(&[
-                "test",
-                "-p",
-                "sandbox",
-                "--features",
-                features,
-            ]))
+        steps.step(&format!("facade with {name}"), || {
+            let facade = ["test", "-p", "sandbox", "--features", &features];
+            command::run(&mut command::cargo(&facade))
         });
     }
     for example in &built {
@@ -61,4 +53,27 @@ pub(crate) fn steps_of(steps: &mut Steps) -> Result {
         });
     }
     Ok(())
+}
+
+/// What the facade is tested with besides all: no feature, and each backend alone.
+fn feature_sets() -> Result<Vec<String>> {
+    let members = workspace::members()?;
+    let facade = members.iter().find(|m| m.name == "sandbox");
+    let features = facade.into_iter().flat_map(|m| &m.features);
+    let alone = features
+        .filter(|f| *f != "default" && *f != "full")
+        .cloned();
+    Ok(std::iter::once(String::new()).chain(alone).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_facade_is_tested_with_nothing_and_with_each_backend() {
+        let sets = feature_sets().unwrap();
+        assert_eq!(sets[0], "");
+        assert!(sets.iter().any(|s| s == "mock"), "{sets:?}");
+    }
 }

@@ -49,6 +49,8 @@ pub(crate) struct Member {
     pub(crate) internal: Vec<Dependency>,
     /// Its examples.
     pub(crate) examples: Vec<String>,
+    /// Its features.
+    pub(crate) features: Vec<String>,
 }
 
 /// A dependency of one member on another.
@@ -108,11 +110,13 @@ fn parse(metadata: &Value) -> Result<Vec<Member>> {
                 .filter(|t| t["kind"][0] == "example")
                 .filter_map(|t| t["name"].as_str().map(str::to_owned))
                 .collect();
+            let features = package["features"].as_object().into_iter().flatten();
             Ok(Member {
                 name: text(package, "name")?.to_owned(),
                 folder: folder.to_owned(),
                 internal,
                 examples,
+                features: features.map(|(name, _)| name.clone()).collect(),
             })
         })
         .collect::<Result<Vec<_>>>()?;
@@ -143,5 +147,6 @@ mod tests {
         assert_eq!(facade.folder, "crates/sandbox");
         let core = facade.internal.iter().find(|d| d.name == "sandbox-core");
         assert_eq!(core.unwrap().kind, Kind::Normal);
+        assert!(facade.features.iter().any(|f| f == "full"), "{facade:?}");
     }
 }

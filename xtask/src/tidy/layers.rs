@@ -74,6 +74,7 @@ mod tests {
             folder: String::new(),
             internal,
             examples: Vec::new(),
+            features: Vec::new(),
         }
     }
 
