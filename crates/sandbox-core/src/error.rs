@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::fmt;
 
-/// `Result` with [`enum@Error`].
+/// `Result` with [`struct@Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What went wrong, for programs. Match with a wildcard arm: kinds may be added.

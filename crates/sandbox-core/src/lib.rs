@@ -2,7 +2,7 @@
 //!
 //! - Who writes an agent holds a [`Client`], which makes a [`Sandbox`] with every operation.
 //! - Who offers sandboxes implements [`SandboxProvider`] and [`SandboxBackend`]: `execute`,
-//!   `upload_files`, `download_files`, `kill`. The rest is derived ([`derive`]).
+//!   `upload_files`, `download_files`, `kill`. The rest is derived ([`mod@derive`]).
 //!
 //! This crate knows no HTTP, no Docker and no Python. Use it through the facade `sandbox`.
 
