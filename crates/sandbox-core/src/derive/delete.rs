@@ -1,6 +1,15 @@
 //! `delete`.
 
-use crate::{Error, Result, SandboxBackend, SandboxPath};
+use super::script::{self, Run, script};
+use crate::{Result, SandboxBackend, SandboxPath};
+
+/// Argument: what to remove. Paths have no trailing slash here, so `rm` never follows a link.
+const DELETE: &str = script!(
+    r#"need rm
+[ -e "$1" ] || [ -L "$1" ] || gone "$1"
+e=$(rm -rf -- "$1" 2>&1) && [ ! -e "$1" ] && [ ! -L "$1" ] && exit 0
+fail "$e""#
+);
 
 /// See [`crate::Sandbox::delete`].
 ///
@@ -8,6 +17,5 @@ use crate::{Error, Result, SandboxBackend, SandboxPath};
 ///
 /// As there.
 pub async fn delete(backend: &dyn SandboxBackend, path: &SandboxPath) -> Result<()> {
-    let _ = (backend, path);
-    Err(Error::unsupported("`delete` yet"))
+    script::run(backend, DELETE, Run::on(path)).await.map(drop)
 }

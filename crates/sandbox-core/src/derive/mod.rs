@@ -2,24 +2,27 @@
 //!
 //! Free functions over `&dyn SandboxBackend`; arguments were checked by [`crate::Sandbox`], which
 //! is the one place that chooses between these and a backend's own
-//! [`NativeFiles`](crate::NativeFiles).
+//! [`NativeFiles`](crate::NativeFiles). Who implements those finds the parts that need no sandbox
+//! here too, so that both ways answer alike: [`page`], [`apply`].
 
 mod delete;
 mod edit;
 mod glob;
 mod grep;
+mod install;
 mod ls;
 mod read;
+mod script;
 mod transfer;
 mod tree;
 mod write;
 
 pub use delete::delete;
-pub use edit::edit;
+pub use edit::{apply, edit};
 pub use glob::glob;
 pub use grep::grep;
 pub use ls::ls;
-pub use read::read;
+pub use read::{has_binary_name, is_binary, page, read};
 pub use transfer::{download_to, upload_from};
 pub use tree::{download_dir, upload_dir};
 pub use write::write;

@@ -2,8 +2,9 @@
 
 use bytes::Bytes;
 
+use super::install::{self, Source};
 use crate::files::WriteMode;
-use crate::{Error, Result, SandboxBackend, SandboxPath};
+use crate::{Result, SandboxBackend, SandboxPath};
 
 /// See [`crate::Sandbox::write`].
 ///
@@ -16,6 +17,5 @@ pub async fn write(
     content: Bytes,
     mode: WriteMode,
 ) -> Result<()> {
-    let _ = (backend, path, content, mode);
-    Err(Error::unsupported("`write` yet"))
+    install::install(backend, path, Source::Content(content), mode).await
 }

@@ -1,0 +1,201 @@
+//! How new content gets into a file: one script for `write`, `edit` and `upload_from`.
+
+use bytes::Bytes;
+
+use super::script::{self, Run, script};
+use crate::files::WriteMode;
+use crate::lower::random_token;
+use crate::{Result, SandboxBackend, SandboxPath};
+
+/// Arguments: the file, a random token, what to do, and two numbers of bytes.
+///
+/// - `write A B`: B bytes of stdin replace the content (A is 0).
+/// - `new A B`: as `write`, for a file that is not there.
+/// - `edit A B`: A bytes of stdin must be the content; the B bytes after them replace it.
+/// - `part A B`: B bytes of stdin go behind the A bytes collected under the token so far.
+/// - `parts A B`: what was collected, B bytes, replaces the content.
+/// - `drop A B`: what was collected is thrown away.
+///
+/// The content is complete in a temporary file before the target is touched. It is renamed over
+/// the target where all that can be seen of the two is equal: mode, owner, group, file system, one
+/// link. Where it is not, in a sticky directory, and on a mount point, the target is written in
+/// place.
+///
+/// The lock is a symbolic link, made in one step with its holder in it: pid and start time, so
+/// that a lock whose holder was killed is known and broken, by one at a time.
+const INSTALL: &str = script!(
+    r#"need cat chmod head ln mkdir mv readlink rm sleep stat tail wc
+umask 022
+case $3 in edit) command -v cmp >/dev/null 2>&1 || need sha256sum ;; esac
+
+# To the end of links, and into its directory.
+p=$1 i=0
+while [ -L "$p" ]; do
+  [ "$3" != new ] || exit 65
+  i=$((i+1)); [ "$i" -le 40 ] || fail 'too many links'
+  r=$(readlink -n -- "$p" 2>/dev/null && printf .) || exit 62
+  r=${r%.}
+  case $r in /*) p=$r ;; *) p=${p%/*}/$r ;; esac
+  while :; do case $p in ?*/) p=${p%/} ;; *) break ;; esac; done
+done
+[ ! -d "$p" ] || exit 63
+d=${p%/*}; d=${d:-/}
+if [ -e "$p" ]; then
+  [ -f "$p" ] || exit 66
+  [ "$3" != new ] || exit 65
+elif [ "$3" = edit ]; then
+  gone "$p"
+elif [ ! -d "$d" ]; then
+  e=$(mkdir -p -- "$d" 2>&1) || case $e in
+    *'File exists'*|*'ot a directory'*) exit 64 ;;
+    *) fail "$e" ;;
+  esac
+fi
+cd -- "$d" 2>/dev/null || exit 62
+d=$(pwd -P; printf .); d=${d%??}
+f=./${p##*/}
+
+k= t= o=
+clean() {
+  [ -z "$k" ] || rm -f -- "$k"
+  [ -z "$t" ] || rm -f -- "$t" "$t.old" "$t.new"
+}
+trap clean EXIT; trap 'exit 69' HUP INT TERM
+
+# The temporary file: beside the target, or where there is room.
+for t in "./.sandbox-$2.tmp" "${TMPDIR:-/tmp}/.sandbox-$2.tmp" "/dev/shm/.sandbox-$2.tmp" ''; do
+  [ -z "$t" ] || e=$( { : >>"$t"; } 2>&1 ) && break
+done
+[ -n "$t" ] || fail "$e"
+case $3 in
+  drop) exit 0 ;;
+  parts) ;;
+  *)
+    [ "$(($(wc -c <"$t")))" = "$([ "$3" = part ] && echo "$4" || echo 0)" ] || exit 71
+    e=$(cat 2>&1 >>"$t") || fail "$e"
+    ;;
+esac
+c=$4; [ "$3" != parts ] || c=0
+[ "$(($(wc -c <"$t")))" = "$((c+$5))" ] || exit 71
+if [ "$3" = part ]; then t=; exit 0; fi
+n=$t
+if [ "$3" = edit ]; then
+  n=$t.new
+  e=$( { head -c "$4" -- "$t" >"$t.old" && tail -c "+$(($4+1))" -- "$t" >"$n"; } 2>&1 ) || fail "$e"
+  rm -f -- "$t"
+fi
+
+# Sets s to the start time of process $1.
+start() {
+  s=; IFS= read -r s 2>/dev/null <"/proc/$1/stat" || return 1
+  set -- ${s##*) }; s=${20}
+}
+# Whether a lock's holder $1 lives. Where there is no /proc, it is taken to.
+alive() { [ ! -r /proc/self/stat ] || { start "${1%%:*}" && [ "$s" = "${1#*:}" ]; }; }
+# Takes the lock $1, or fails if it can't be made there. Ends with 67 if it is held too long.
+lock() {
+  i=0 m=0
+  while [ "$i" -lt 200 ]; do
+    if ln -s "$me" "$1" 2>/dev/null; then k=$1; return 0; fi
+    h=$(readlink -- "$1" 2>/dev/null)
+    if [ -z "$h" ]; then
+      m=$((m+1)); [ "$m" -lt 20 ] || return 1
+      [ -w "${1%/*}" ] || return 1
+      continue
+    fi
+    if ! alive "$h" && mkdir -- "$1.break" 2>/dev/null; then
+      h=$(readlink -- "$1" 2>/dev/null)
+      [ -z "$h" ] || alive "$h" || rm -f -- "$1"
+      rmdir -- "$1.break"
+      continue
+    fi
+    sleep 0.05 2>/dev/null || { sleep 1; i=$((i+19)); }
+    i=$((i+1))
+  done
+  exit 67
+}
+start "$$"; me=$$:$s
+# Two names of one file share a lock; it keeps its inode, for it is written in place.
+i=$([ ! -e "$f" ] || stat -c '%h %d %i' -- "$f")
+case $i in
+  ''|1\ *|*[!0-9\ ]*)
+    for h in cksum md5sum sha256sum; do ! command -v "$h" >/dev/null 2>&1 || break; done
+    i=$(printf %s "$d/$f" | "$h" 2>/dev/null); i=p-${i%% *}
+    ;;
+  *) i=i-${i#* }; i=${i%% *}-${i##* } ;;
+esac
+lock "/tmp/.sandbox-lock-$i" || lock "./.sandbox-lock-$i" || lock "/dev/shm/.sandbox-lock-$i" ||
+  [ "$3" != edit ] || exit 62
+
+if [ "$3" = edit ]; then
+  [ -e "$f" ] || gone "$d/$f"
+  if command -v cmp >/dev/null 2>&1; then
+    cmp -s -- "$t.old" "$f" || { head -c 1 -- "$f" >/dev/null 2>&1 || exit 62; exit 67; }
+  else
+    [ "$(sha256sum <"$t.old")" = "$(sha256sum <"$f")" ] || exit 67
+  fi
+fi
+if [ ! -e "$f" ]; then
+  case $n in
+    ./*) ;;
+    *) e=$( { : >"$f"; } 2>&1 ) || fail "$e" ;;
+  esac
+  if [ "$3" = new ]; then
+    # A hard link is made in one step. Where `ln` makes another kind, or none, the shell does it.
+    ln -- "$n" "$f" 2>/dev/null && [ ! -L "$f" ] && exit 0
+    [ ! -L "$f" ] || rm -f -- "$f"
+    [ ! -e "$f" ] || exit 65
+    ( set -C; : >"$f" ) 2>/dev/null || exit 65
+  fi
+  e=$(mv -f -- "$n" "$f" 2>&1) || fail "$e"
+  exit 0
+fi
+[ "$3" != new ] || exit 65
+# A running program can't be opened for writing, yet may be replaced.
+e=$( { : >>"$f"; } 2>&1 ) || case $e in *'ext file busy'*) ;; *) fail "$e" ;; esac
+facts() { stat -c '%a %u %g %d %h' -- "$1" 2>/dev/null; }
+a=$(facts "$f")
+case $n:$(stat -c %a . 2>/dev/null) in
+  ./*:[1357]???) ;;
+  ./*)
+    chmod "${a%% *}" "$n" 2>/dev/null && [ "$(facts "$n")" = "$a" ] &&
+      mv -f -- "$n" "$f" 2>/dev/null && exit 0
+    ;;
+esac
+e=$( { cat -- "$n" >"$f"; } 2>&1 ) || fail "$e""#
+);
+
+/// What a file is to hold.
+#[derive(Debug)]
+pub(crate) enum Source<'a> {
+    /// This.
+    Content(Bytes),
+    /// The second, provided that it holds the first.
+    Edit(&'a [u8], &'a [u8]),
+}
+
+/// Replaces the content of a file, in one command.
+pub(crate) async fn install(
+    backend: &dyn SandboxBackend,
+    path: &SandboxPath,
+    source: Source<'_>,
+    mode: WriteMode,
+) -> Result<()> {
+    let (action, old, new, stdin) = match source {
+        Source::Content(content) => {
+            let action = match mode {
+                WriteMode::Overwrite => "write",
+                WriteMode::CreateNew => "new",
+            };
+            (action, 0, content.len(), content)
+        }
+        Source::Edit(old, new) => ("edit", old.len(), new.len(), [old, new].concat().into()),
+    };
+    let run = Run::on(path)
+        .arg(random_token())
+        .arg(action)
+        .arg(old)
+        .arg(new)
+        .stdin(stdin);
+    script::run(backend, INSTALL, run).await.map(drop)
+}
