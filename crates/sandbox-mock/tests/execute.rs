@@ -1,5 +1,7 @@
 //! What a command does, as any sandbox promises it.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::time::{Duration, Instant};
 
 use sandbox_core::{Client, Command, ErrorKind, Sandbox, SandboxSpec, Status};
