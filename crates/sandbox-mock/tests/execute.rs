@@ -147,3 +147,19 @@ async fn surroundings_are_as_asked() {
         ("a\nc\n".into(), "b\n".into())
     );
 }
+
+#[tokio::test]
+async fn redirections_of_the_shell_itself_lose_nothing() {
+    let s = sandbox().await;
+    assert_eq!(
+        run(&s, "exec 2>&1; echo a; echo b >&2; echo c").await.1,
+        "a\nb\nc\n"
+    );
+    assert_eq!(run(&s, "exec >/tmp/f; echo a; echo b").await.1, "");
+    assert_eq!(run(&s, "cat /tmp/f").await.1, "a\nb\n");
+    let start = Instant::now();
+    let r = run(&s, "exec >/tmp/g 2>&1; sleep 30 & echo x; exit 4").await;
+    assert_eq!(r.0, Status::Exited(4));
+    assert!(start.elapsed() < Duration::from_secs(5));
+    assert_eq!(run(&s, "exec 2>&1; if").await.0, Status::Exited(2));
+}

@@ -73,16 +73,16 @@ async fn drive(run: &Arc<Run>, launch: Launch) -> Status {
     let mut bash = shell(run, &leader, &launch);
     run.attach(bash.cancellation_token());
     let sink = run.clone();
-    let positional = std::iter::once(leader.token().to_owned()).chain(launch.args);
+    let script = leader::script(leader.token(), launch.args);
     let options = ExecOptions::new()
-        .arg0("sh")
-        .positional(positional)
+        .arg0(script.arg0)
+        .positional(script.positional)
         .stdin(launch.stdin.to_vec())
         .streaming(Box::new(move |stdout, stderr| {
             sink.sink.push(Stream::Stdout, stdout.as_bytes());
             sink.sink.push(Stream::Stderr, stderr.as_bytes());
         }));
-    let exec = bash.exec_with_options(leader::LINE, options);
+    let exec = bash.exec_with_options(&script.line, options);
     tokio::pin!(exec);
     tokio::select! {
         biased;
@@ -197,8 +197,9 @@ fn failed(run: &Run, leader: &Leader, error: &bashkit::Error) -> Status {
                 _ => 9,
             })
         }
-        bashkit::Error::Parse { .. } => {
-            note(run, &error.to_string());
+        bashkit::Error::Parse { message, .. } => {
+            run.sink
+                .push(Stream::Stderr, format!("sh: -c: {message}\n").as_bytes());
             Status::Exited(2)
         }
         _ => {
