@@ -57,6 +57,22 @@ impl BackendUrl {
         })
     }
 
+    /// A URL without options.
+    pub fn new(scheme: impl Into<String>, rest: impl Into<String>) -> Self {
+        Self {
+            scheme: scheme.into(),
+            rest: rest.into(),
+            query: Vec::new(),
+        }
+    }
+
+    /// Sets an option.
+    pub fn with_option(mut self, key: &str, value: impl Into<String>) -> Self {
+        self.query.retain(|(k, _)| k != key);
+        self.query.push((key.to_owned(), value.into()));
+        self
+    }
+
     /// The backend's name.
     pub fn scheme(&self) -> &str {
         &self.scheme
@@ -207,7 +223,7 @@ mod tests {
     proptest! {
         #[test]
         fn options_survive_the_way_out_and_back(value in "\\PC{0,20}") {
-            let url = BackendUrl { scheme: "mock".into(), rest: String::new(), query: vec![("k".into(), value)] };
+            let url = BackendUrl::new("mock", "").with_option("k", value);
             prop_assert_eq!(BackendUrl::parse(&url.to_string()).unwrap(), url);
         }
     }

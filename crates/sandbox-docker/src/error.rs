@@ -1,0 +1,235 @@
+//! The engine's errors in terms of the contract.
+
+use std::error::Error as StdError;
+use std::io;
+
+use bollard::errors::Error as Engine;
+use sandbox_core::{Error, ErrorKind, Retry};
+
+/// What of the engine's own words goes into a message.
+const WORDS: usize = 400;
+
+/// Turns an error of the engine into one of the contract. `what` says what was tried.
+pub(crate) fn from_engine(what: &'static str, error: Engine) -> Error {
+    match &error {
+        Engine::DockerResponseServerError {
+            status_code,
+            message,
+        } => answered(what, *status_code, message),
+        Engine::RequestTimeoutError => timed_out(what),
+        Engine::JsonDataError { .. }
+        | Engine::JsonSerdeError { .. }
+        | Engine::APIVersionParseError {}
+        | Engine::StrParseError { .. }
+        | Engine::HttpHeaderNotFoundError(_)
+        | Engine::HttpHeaderToStrError { .. }
+        | Engine::Base64DecodeError { .. } => garbled(what).because(error),
+        Engine::SocketNotFoundError(_) => no_socket(),
+        Engine::DockerStreamError { error: words } => Error::new(
+            ErrorKind::Unexpected,
+            format!("the engine could not {what}: {}", shorten(words)),
+        ),
+        _ => transport(what, error),
+    }
+}
+
+/// An answer that the Engine API does not allow.
+pub(crate) fn garbled(what: &'static str) -> Error {
+    Error::new(
+        ErrorKind::Protocol,
+        format!("what answers at the engine's address does not speak the Engine API ({what})"),
+    )
+}
+
+/// No answer within the deadline.
+pub(crate) fn timed_out(what: &'static str) -> Error {
+    Error::new(
+        ErrorKind::Timeout,
+        format!("the engine did not answer in time ({what})"),
+    )
+}
+
+/// There is no such sandbox any more.
+pub(crate) fn gone() -> Error {
+    Error::new(
+        ErrorKind::SandboxGone,
+        "the container is gone or has stopped: create a new sandbox",
+    )
+}
+
+/// The sandbox is paused.
+pub(crate) fn paused() -> Error {
+    Error::new(
+        ErrorKind::SandboxPaused,
+        "the container is paused: `docker unpause` it",
+    )
+}
+
+fn answered(what: &'static str, code: u16, message: &str) -> Error {
+    let has = |text: &str| message.contains(text);
+    if has("is paused") {
+        return paused();
+    }
+    if has("is not running") || has("No such container") || has("no such container") {
+        return gone();
+    }
+    if has("marked for removal") || has("No such exec instance") || has("no such exec") {
+        return gone();
+    }
+    if code == 404 && (has("No such image") || has("no such image") || has("image not known")) {
+        return Error::new(ErrorKind::ImageNotFound, "the engine has no such image");
+    }
+    let kind = match code {
+        400 => ErrorKind::InvalidArgument,
+        401 | 403 => ErrorKind::Unauthorized,
+        409 => ErrorKind::AlreadyExists,
+        429 => ErrorKind::RateLimited,
+        502..=504 => ErrorKind::Unavailable,
+        _ => ErrorKind::Unexpected,
+    };
+    Error::new(
+        kind,
+        format!("the engine could not {what}: {}", shorten(message)),
+    )
+    .with("status", code)
+}
+
+fn no_socket() -> Error {
+    Error::new(
+        ErrorKind::Unavailable,
+        "there is no engine's socket: start Docker, or say with DOCKER_HOST where it is",
+    )
+    .retry(Retry::Safe)
+}
+
+/// The engine could not be talked to at all.
+fn transport(what: &'static str, error: Engine) -> Error {
+    let mut cause: Option<&(dyn StdError + 'static)> = Some(&error);
+    let mut io_kind = None;
+    let mut parse = false;
+    while let Some(e) = cause {
+        if let Some(e) = e.downcast_ref::<io::Error>() {
+            io_kind.get_or_insert(e.kind());
+        }
+        // hyper hides its parser's errors from the types, not from the text.
+        let text = e.to_string();
+        parse |= text.contains("invalid HTTP") || text.contains("parsing");
+        cause = e.source();
+    }
+    let (kind, message) = match io_kind {
+        Some(io::ErrorKind::PermissionDenied) => (
+            ErrorKind::Unauthorized,
+            "no permission for the engine's socket: join its group (`docker`), or use a rootless \
+             engine"
+                .to_owned(),
+        ),
+        Some(io::ErrorKind::NotFound) => return no_socket().because(error),
+        Some(io::ErrorKind::ConnectionRefused) => (
+            ErrorKind::Unavailable,
+            "nothing answers at the engine's address: start Docker".to_owned(),
+        ),
+        Some(io::ErrorKind::InvalidData) => return garbled(what).because(error),
+        _ if parse => return garbled(what).because(error),
+        _ => (
+            ErrorKind::Unavailable,
+            format!("the connection to the engine was lost ({what})"),
+        ),
+    };
+    let never_sent = matches!(
+        io_kind,
+        Some(io::ErrorKind::PermissionDenied | io::ErrorKind::ConnectionRefused)
+    );
+    let error = Error::new(kind, message).because(error);
+    if never_sent && kind == ErrorKind::Unavailable {
+        error.retry(Retry::Safe)
+    } else {
+        error
+    }
+}
+
+/// The beginning of foreign words, on one line.
+pub(crate) fn shorten(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .take(WORDS)
+        .collect::<String>()
+        .trim()
+        .to_owned()
+}
+
+/// The kind behind the C library's words for an error number, looked for at the end of a line:
+/// what stands before it may be a name that hostile code chose.
+pub(crate) fn kind_of_words(words: &str) -> ErrorKind {
+    for line in words.lines() {
+        let line = line.trim_end();
+        let known = [
+            ("Permission denied", ErrorKind::PermissionDenied),
+            ("Operation not permitted", ErrorKind::PermissionDenied),
+            ("Read-only file system", ErrorKind::PermissionDenied),
+            ("Is a directory", ErrorKind::IsADirectory),
+            ("Not a directory", ErrorKind::NotADirectory),
+            ("File exists", ErrorKind::NotADirectory),
+            ("No such file or directory", ErrorKind::NotFound),
+            ("No such file", ErrorKind::NotFound),
+            ("no such file", ErrorKind::NotFound),
+            ("nonexistent directory", ErrorKind::NotFound),
+            ("Directory nonexistent", ErrorKind::NotFound),
+            ("File name too long", ErrorKind::InvalidPath),
+            ("Too many levels of symbolic links", ErrorKind::InvalidPath),
+            ("No space left on device", ErrorKind::LimitExceeded),
+            ("Disk quota exceeded", ErrorKind::LimitExceeded),
+            ("Cannot allocate memory", ErrorKind::LimitExceeded),
+            ("Resource temporarily unavailable", ErrorKind::LimitExceeded),
+            ("Text file busy", ErrorKind::Conflict),
+        ];
+        if let Some((_, kind)) = known.iter().find(|(end, _)| line.ends_with(end)) {
+            return *kind;
+        }
+        if line.ends_with("not found") {
+            return ErrorKind::MissingTool;
+        }
+    }
+    ErrorKind::Unexpected
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(code: u16, message: &str) -> ErrorKind {
+        let error = Engine::DockerResponseServerError {
+            status_code: code,
+            message: message.into(),
+        };
+        from_engine("test", error).kind()
+    }
+
+    #[test]
+    fn answers_of_the_engine_become_kinds() {
+        for (code, message, want) in [
+            (404, "No such container: abc", ErrorKind::SandboxGone),
+            (409, "Container abc is not running", ErrorKind::SandboxGone),
+            (
+                409,
+                "Container abc is paused, unpause",
+                ErrorKind::SandboxPaused,
+            ),
+            (404, "No such image: x:latest", ErrorKind::ImageNotFound),
+            (
+                409,
+                "Conflict. The container name is in use",
+                ErrorKind::AlreadyExists,
+            ),
+            (400, "bad parameter", ErrorKind::InvalidArgument),
+            (500, "something", ErrorKind::Unexpected),
+        ] {
+            assert_eq!(kind(code, message), want, "{message}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_says_an_error_is_not_believed() {
+        let words = "sh: 1: cannot create /w/Permission denied: No space left on device";
+        assert_eq!(kind_of_words(words), ErrorKind::LimitExceeded);
+    }
+}

@@ -1,0 +1,262 @@
+//! How commands get into a container: by Engine exec, behind one trait, so that a faster way can
+//! come beside it.
+
+use std::fmt;
+use std::pin::Pin;
+
+use async_trait::async_trait;
+use bollard::container::LogOutput;
+use bollard::exec::StartExecResults;
+use bollard::models::ExecConfig;
+use bytes::Bytes;
+use futures_util::{Stream as FuturesStream, StreamExt as _};
+use sandbox_core::{Error, ErrorKind, Result, Stream, shell};
+use tokio::io::AsyncWrite;
+
+use crate::client::Engine;
+use crate::error;
+
+/// The variable that every process of a command carries, and by which its tree is found.
+pub(crate) const COMMAND_ID: &str = "SANDBOX_COMMAND_ID";
+
+/// What the arguments and variables of one program may take in sum. Linux takes 2 MiB at the usual
+/// stack limit, and the pointers count too.
+pub(crate) const MAX_ARGUMENTS: usize = 1_500_000;
+
+/// A program, all decided.
+#[derive(Clone, Debug)]
+pub(crate) struct Launch {
+    pub(crate) argv: Vec<String>,
+    /// As `NAME=VALUE`.
+    pub(crate) env: Vec<String>,
+    pub(crate) user: Option<String>,
+    pub(crate) cwd: Option<String>,
+    /// Whether there is something to read.
+    pub(crate) stdin: bool,
+}
+
+impl Launch {
+    /// # Errors
+    ///
+    /// [`ErrorKind::TooLarge`] for what Linux does not take.
+    fn check(&self) -> Result<()> {
+        let all = || self.argv.iter().chain(&self.env);
+        let longest = all().map(String::len).max().unwrap_or(0);
+        let sum: usize = all().map(|s| s.len() + 9).sum();
+        if longest > shell::MAX_ARGUMENT || sum > MAX_ARGUMENTS {
+            return Err(Error::new(
+                ErrorKind::TooLarge,
+                "the arguments and variables are longer than Linux takes: put them into a file or \
+                 on stdin",
+            )
+            .with("longest", longest)
+            .with("sum", sum));
+        }
+        Ok(())
+    }
+}
+
+/// What a program prints, in order of arrival.
+pub(crate) type Output = Pin<Box<dyn FuturesStream<Item = Result<(Stream, Bytes)>> + Send>>;
+
+/// The program's stdin; shutting it down is the end of input.
+pub(crate) type Input = Pin<Box<dyn AsyncWrite + Send>>;
+
+/// What a program does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// It has not been started yet.
+    NotYet,
+    /// It runs.
+    Running,
+    /// It could not be started; what it printed are the engine's own words.
+    NeverStarted,
+    /// It ended with this code; a signal is 128 more.
+    Ended(i32),
+}
+
+/// A way to run programs in one container.
+#[async_trait]
+pub(crate) trait Route: fmt::Debug + Send + Sync {
+    /// Names a program before it runs, so that it can be stopped from then on.
+    async fn prepare(&self, launch: &Launch) -> Result<String>;
+
+    /// Starts what was prepared.
+    async fn start(&self, name: &str) -> Result<(Output, Input)>;
+
+    /// What it does now.
+    async fn look(&self, name: &str) -> Result<Look>;
+}
+
+/// Programs by `POST /containers/ID/exec`.
+#[derive(Debug)]
+pub(crate) struct EngineExec {
+    engine: Engine,
+    container: String,
+}
+
+impl EngineExec {
+    pub(crate) fn new(engine: Engine, container: String) -> Self {
+        Self { engine, container }
+    }
+}
+
+#[async_trait]
+impl Route for EngineExec {
+    async fn prepare(&self, launch: &Launch) -> Result<String> {
+        launch.check()?;
+        let config = ExecConfig {
+            attach_stdin: Some(launch.stdin),
+            attach_stdout: Some(true),
+            attach_stderr: Some(true),
+            tty: Some(false),
+            privileged: Some(false),
+            cmd: Some(launch.argv.clone()),
+            env: Some(launch.env.clone()),
+            user: launch.user.clone(),
+            working_dir: launch.cwd.clone(),
+            ..ExecConfig::default()
+        };
+        self.engine
+            .exec_create(&self.container, config)
+            .await
+            .map_err(explained)
+    }
+
+    async fn start(&self, name: &str) -> Result<(Output, Input)> {
+        match self.engine.exec_start(name).await.map_err(explained)? {
+            StartExecResults::Attached { output, input } => {
+                let output = output.map(|part| match part {
+                    Ok(LogOutput::StdOut { message }) => Ok((Stream::Stdout, message)),
+                    Ok(LogOutput::StdErr { message }) => Ok((Stream::Stderr, message)),
+                    // Frames have the ids 1 and 2; anything else is no frame.
+                    Ok(LogOutput::StdIn { .. } | LogOutput::Console { .. }) => {
+                        Err(error::garbled("read a command's output"))
+                    }
+                    Err(e) => Err(error::from_engine("read a command's output", e)),
+                });
+                Ok((Box::pin(output), input))
+            }
+            StartExecResults::Detached => Err(error::garbled("start a command")),
+        }
+    }
+
+    async fn look(&self, name: &str) -> Result<Look> {
+        let seen = self.engine.exec_inspect(name).await?;
+        let pid = seen.pid.unwrap_or(0);
+        Ok(match (seen.running, seen.exit_code) {
+            (Some(true), _) if pid > 0 => Look::Running,
+            (Some(true), _) | (_, None) => Look::NotYet,
+            (_, Some(_)) if pid == 0 => Look::NeverStarted,
+            (_, Some(code)) => {
+                Look::Ended(i32::try_from(code).map_err(|_| error::garbled("look at a command"))?)
+            }
+        })
+    }
+}
+
+/// The engine tells some reasons for not starting a program in its answer.
+fn explained(error: Error) -> Error {
+    match error.kind() {
+        ErrorKind::Unexpected | ErrorKind::InvalidArgument => {
+            never_started(error.message()).because(error)
+        }
+        _ => error,
+    }
+}
+
+/// Why a program did not start, from the engine's words.
+pub(crate) fn never_started(words: &str) -> Error {
+    let has = |text: &str| words.contains(text);
+    let error = if has("find user") || has("find group") || has("in passwd file") {
+        Error::new(ErrorKind::NotFound, "the sandbox has no such user")
+    } else if has("chdir") || has("Cwd") || has("cwd") || has("working directory") {
+        let kind = if has("permission denied") {
+            ErrorKind::PermissionDenied
+        } else {
+            ErrorKind::NotFound
+        };
+        Error::new(
+            kind,
+            "the command's cwd is not a directory that can be entered",
+        )
+    } else if has("is not running") || has("stopped container") || has("not found: not found") {
+        error::gone()
+    } else if has("is paused") {
+        error::paused()
+    } else if has("temporarily unavailable") || has("annot allocate memory") || has("cgroup") {
+        Error::new(
+            ErrorKind::LimitExceeded,
+            "the sandbox has no room for another process: raise `pids` or `memory`",
+        )
+    } else if has("argument list too long") {
+        Error::new(
+            ErrorKind::TooLarge,
+            "the arguments are longer than Linux takes",
+        )
+    } else if has("no such file") || has("not found") {
+        Error::new(
+            ErrorKind::MissingTool,
+            "the image needs a POSIX shell at /bin/sh",
+        )
+    } else {
+        Error::new(
+            ErrorKind::Unexpected,
+            "the engine could not start the command",
+        )
+    };
+    error.with("engine", error::shorten(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_engine_s_words_become_kinds() {
+        for (words, kind) in [
+            (
+                "OCI runtime exec failed: exec failed: unable to start container process: chdir to \
+                 cwd (\"/none\") set in config.json failed: no such file or directory: unknown",
+                ErrorKind::NotFound,
+            ),
+            (
+                "unable to find user nobody2: no matching entries in passwd file",
+                ErrorKind::NotFound,
+            ),
+            (
+                "OCI runtime exec failed: exec failed: unable to start container process: exec: \
+                 \"/bin/sh\": stat /bin/sh: no such file or directory: unknown",
+                ErrorKind::MissingTool,
+            ),
+            (
+                "OCI runtime exec failed: exec failed: unable to start container process: read \
+                 init-p: resource temporarily unavailable",
+                ErrorKind::LimitExceeded,
+            ),
+            ("who knows", ErrorKind::Unexpected),
+        ] {
+            assert_eq!(never_started(words).kind(), kind, "{words}");
+        }
+    }
+
+    #[test]
+    fn what_linux_does_not_take_is_refused_before_the_call() {
+        let launch = |argv: Vec<String>| Launch {
+            argv,
+            env: Vec::new(),
+            user: None,
+            cwd: None,
+            stdin: false,
+        };
+        let long = launch(vec!["x".repeat(shell::MAX_ARGUMENT + 1)]);
+        assert_eq!(long.check().unwrap_err().kind(), ErrorKind::TooLarge);
+        let many = launch(vec!["x".repeat(100_000); 16]);
+        assert_eq!(many.check().unwrap_err().kind(), ErrorKind::TooLarge);
+        assert!(
+            launch(vec!["x".repeat(shell::MAX_ARGUMENT)])
+                .check()
+                .is_ok()
+        );
+    }
+}

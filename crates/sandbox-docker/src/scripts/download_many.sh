@@ -1,0 +1,25 @@
+# Prints files. Arguments: a token, then a path and the most bytes for each. Prints for each the
+# token, a letter, a word and NUL: `f` and the size, before that many bytes of content; `l` and the
+# size of one that is too large; `e` and what went wrong. Ends with the token, `z` and NUL.
+t=$1
+shift
+while [ $# -gt 0 ]; do
+  p=$1 m=$2 e=
+  shift 2
+  if [ -d "$p" ]; then
+    e='Is a directory'
+  elif [ -e "$p" ] && ! [ -f "$p" ]; then
+    e='not a regular file'
+  elif ! n=$(exec 2>&1; exec <"$p" && wc -c); then
+    e=${n:-failed}
+  fi
+  if [ -n "$e" ]; then
+    printf '%s e %s\0' "$t" "$e"
+  elif [ "$n" -gt "$m" ]; then
+    printf '%s l %s\0' "$t" $n
+  else
+    printf '%s f %s\0' "$t" $n
+    [ "$n" = 0 ] || head -c $((n)) <"$p"
+  fi
+done
+printf '%s z \0' "$t"
