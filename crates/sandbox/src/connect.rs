@@ -3,12 +3,15 @@
 use crate::{BackendUrl, Client, Error, ErrorKind, Result, Sandbox, SandboxRef};
 
 /// The schemes that [`connect`] takes in this build.
-pub const SCHEMES: &[&str] = &[];
+pub const SCHEMES: &[&str] = &[
+    #[cfg(feature = "docker")]
+    "docker",
+];
 
 /// The schemes that exist, each behind the feature of the same name.
-const ALL: &[&str] = &["mock"];
+const ALL: &[&str] = &["mock", "docker"];
 
-/// Opens the backend that `url` names: `mock:`. Makes no sandbox yet.
+/// Opens the backend that `url` names: `mock:`, `docker://IMAGE`. Makes no sandbox yet.
 ///
 /// # Errors
 ///
@@ -16,7 +19,16 @@ const ALL: &[&str] = &["mock"];
 /// feature is not on, naming the feature; those of the backend.
 pub async fn connect(url: &str) -> Result<Client> {
     let url = BackendUrl::parse(url)?;
-    Err(not_here(&url))
+    #[allow(
+        clippy::match_single_binding,
+        clippy::single_match_else,
+        reason = "one arm a feature"
+    )]
+    match url.scheme() {
+        #[cfg(feature = "docker")]
+        "docker" => Ok(Client::new(sandbox_docker::Docker::from_url(&url).await?)),
+        _ => Err(not_here(&url)),
+    }
 }
 
 /// Picks up a sandbox by its reference without owning it: dropping never kills it.

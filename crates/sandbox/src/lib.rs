@@ -14,6 +14,10 @@ mod connect;
 
 pub use connect::{SCHEMES, connect, connect_ref};
 
+/// Docker containers: for what a URL can't say.
+#[cfg(feature = "docker")]
+pub use sandbox_docker as docker;
+
 /// What people hold and hand in.
 pub use sandbox_core::{
     BackendUrl, Bytes, Capabilities, Captured, Client, Command, Error, ErrorKind, ExecuteEvent,
