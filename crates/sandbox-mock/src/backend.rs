@@ -3,18 +3,26 @@
 use std::sync::Arc;
 
 use sandbox_core::{
-    Bytes, Capabilities, Command, Error, ErrorKind, ExecuteResponse, FileDownload, FileUpload,
-    KillTicket, Result, SandboxBackend, SandboxId, Status, async_trait, call,
+    Bytes, Capabilities, Command, Error, ExecuteResponse, FileDownload, FileUpload, KillTicket,
+    Lease, NativeFiles, Operation, Processes, Program, Result, SandboxBackend, SandboxId,
+    Snapshots, Status, Streaming, async_trait, call,
 };
 
+use crate::error;
+use crate::faults::Verdict;
 use crate::machine::Machine;
-use crate::shell::{Sink, StopOnDrop};
+use crate::record::{Active, Control, Outcome};
+use crate::shell::{Run, Sink, StopOnDrop, Why};
 use crate::vfs::{FileKind, How, Last};
+
+/// Why the script of faults lost something.
+pub(crate) const LOST: &str = "the script of faults says so";
 
 /// A handle on a sandbox of this process.
 #[derive(Clone, Debug)]
 pub(crate) struct MockSandbox {
     pub(crate) machine: Arc<Machine>,
+    pub(crate) control: Arc<Control>,
     pub(crate) hide_families: bool,
 }
 
@@ -40,30 +48,42 @@ impl SandboxBackend for MockSandbox {
     }
 
     async fn execute(&self, command: &Command) -> Result<ExecuteResponse> {
-        let sink = Sink::collect(command.effective_output_limit(), command.merge_stderr);
-        let (run, ended) = self.machine.start(command, sink)?;
+        let mut call = self.begin(Operation::Execute, &summary(command)).await?;
+        let limit = command.effective_output_limit();
+        let sink = Sink::collect(limit, command.merge_stderr, call.verdict.cut);
+        let run = self.start(command, sink, call.verdict).inspect_err(|e| {
+            call.end(Outcome::Failed(e.kind()));
+        })?;
         let guard = StopOnDrop(run.clone());
-        let ended = ended.await.ok();
+        let mut ended = run.wait().await;
         drop(guard);
-        let (status, sandbox_killed) = match ended {
-            Some(ended) => (ended.status, ended.sandbox_killed),
-            None => (Status::Lost("the command's thread is gone".into()), false),
-        };
-        let mut response = run.sink.finish(status, run.started.elapsed());
-        response.sandbox_killed = sandbox_killed;
+        if call.verdict.cut.is_some() {
+            ended.status = Status::Lost(LOST.to_owned());
+        }
+        call.end(Outcome::Ended(ended.status.clone()));
+        let mut response = run.sink.finish(ended.status, run.started.elapsed());
+        response.sandbox_killed = ended.sandbox_killed;
         Ok(response)
     }
 
     async fn upload_files(&self, files: &[FileUpload]) -> Vec<Result<()>> {
-        files.iter().map(|file| self.upload(file)).collect()
+        let paths = paths(files.iter().map(|f| f.path.as_str()));
+        self.each(Operation::UploadFiles, &paths, files, |f| self.upload(f))
+            .await
     }
 
     async fn download_files(&self, files: &[FileDownload]) -> Vec<Result<Bytes>> {
-        files.iter().map(|file| self.download(file)).collect()
+        let paths = paths(files.iter().map(|f| f.path.as_str()));
+        self.each(Operation::DownloadFiles, &paths, files, |f| {
+            self.download(f)
+        })
+        .await
     }
 
     async fn kill(&self) -> Result<()> {
+        let mut call = self.begin(Operation::Kill, "").await?;
         self.machine.kill("the sandbox was killed");
+        call.end(Outcome::Done);
         Ok(())
     }
 
@@ -74,11 +94,97 @@ impl SandboxBackend for MockSandbox {
             Ok(())
         }))
     }
+
+    fn streaming(&self) -> Option<&dyn Streaming> {
+        (!self.hide_families).then_some(self)
+    }
+
+    fn processes(&self) -> Option<&dyn Processes> {
+        (!self.hide_families).then_some(self)
+    }
+
+    fn native_files(&self) -> Option<&dyn NativeFiles> {
+        (!self.hide_families).then_some(self)
+    }
+
+    fn lease(&self) -> Option<&dyn Lease> {
+        (!self.hide_families).then_some(self)
+    }
+
+    fn snapshots(&self) -> Option<&dyn Snapshots> {
+        (!self.hide_families).then_some(self)
+    }
 }
 
 impl MockSandbox {
+    /// Begins a call: see [`Control::begin`].
+    pub(crate) async fn begin(&self, operation: Operation, summary: &str) -> Result<Active> {
+        let id = Some(&self.machine.id);
+        self.control.begin(operation, id, summary).await
+    }
+
+    /// A call that needs a living sandbox: see [`Control::around`].
+    pub(crate) async fn around<T>(
+        &self,
+        operation: Operation,
+        summary: &str,
+        call: impl AsyncFnOnce(Verdict) -> Result<T>,
+    ) -> Result<T> {
+        let id = Some(&self.machine.id);
+        self.control
+            .around(operation, id, summary, async |verdict| {
+                if verdict.lose {
+                    self.machine.kill(LOST);
+                }
+                self.machine.check_alive()?;
+                call(verdict).await
+            })
+            .await
+    }
+
+    /// Starts a command; if the script says so, its sandbox dies at once.
+    pub(crate) fn start(
+        &self,
+        command: &Command,
+        sink: Sink,
+        verdict: Verdict,
+    ) -> Result<Arc<Run>> {
+        let run = self.machine.start(command, sink)?;
+        if verdict.lose {
+            self.machine.kill(LOST);
+            run.end(Why::Killed(LOST));
+        }
+        Ok(run)
+    }
+
+    /// One call for many files.
+    async fn each<F, T>(
+        &self,
+        operation: Operation,
+        paths: &str,
+        files: &[F],
+        one: impl Fn(&F) -> Result<T>,
+    ) -> Vec<Result<T>> {
+        let mut call = match self.begin(operation, paths).await {
+            Ok(call) => call,
+            Err(e) => {
+                let same = || Error::new(e.kind(), e.message().to_owned());
+                return files.iter().map(|_| Err(same())).collect();
+            }
+        };
+        if call.verdict.lose {
+            self.machine.kill(LOST);
+        }
+        let results: Vec<Result<T>> = files
+            .iter()
+            .map(|file| self.machine.check_alive().and_then(|()| one(file)))
+            .collect();
+        let failed = results.iter().find_map(|r| r.as_ref().err());
+        call.end(failed.map_or(Outcome::Done, |e| Outcome::Failed(e.kind())));
+        results
+    }
+
     fn upload(&self, file: &FileUpload) -> Result<()> {
-        self.machine.check_alive()?;
         let (vfs, cred) = (&self.machine.vfs, self.machine.account.cred);
         let path = file.path.as_str();
         vfs.mkdir_parents(path, cred, 0o755)?;
@@ -86,19 +192,28 @@ impl MockSandbox {
     }
 
     fn download(&self, file: &FileDownload) -> Result<Bytes> {
-        self.machine.check_alive()?;
         let (vfs, cred) = (&self.machine.vfs, self.machine.account.cred);
         let path = file.path.as_str();
         let stat = vfs.stat(path, cred, Last::Follow)?;
         if matches!(stat.kind, FileKind::Fifo | FileKind::Device) {
-            return Err(Error::new(
-                ErrorKind::InvalidArgument,
-                "a FIFO or a device is not downloaded: it has no end",
-            ));
+            return Err(error::not_regular());
         }
         if stat.size > file.limit && stat.kind == FileKind::File {
             return Err(call::too_large(stat.size, file.limit));
         }
         Ok(vfs.read(path, cred)?)
     }
+}
+
+/// A command for the record.
+pub(crate) fn summary(command: &Command) -> String {
+    match &command.program {
+        Program::Shell(text) => text.clone(),
+        Program::Argv(argv) => sandbox_core::shell::join(argv),
+        _ => String::new(),
+    }
+}
+
+fn paths<'a>(paths: impl Iterator<Item = &'a str>) -> String {
+    paths.take(10).collect::<Vec<_>>().join(" ")
 }

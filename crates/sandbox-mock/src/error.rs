@@ -10,6 +10,14 @@ pub(crate) fn gone() -> Error {
     )
 }
 
+/// A FIFO or a device where a file was needed.
+pub(crate) fn not_regular() -> Error {
+    Error::new(
+        ErrorKind::InvalidPath,
+        "a FIFO or a device is not read as a file: it has no end",
+    )
+}
+
 /// No thread for a command.
 pub(crate) fn no_thread(source: std::io::Error) -> Error {
     Error::new(

@@ -1,14 +1,13 @@
 //! One sandbox: its files, its users, what runs in it, and its end.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use sandbox_core::{Command, Error, ErrorKind, Program, Result, SandboxId, defaults};
-use tokio::sync::oneshot;
 
 use crate::clock::{self, Alarm};
-use crate::shell::{self, Ended, Launch, Run, Session, Sink, Why};
+use crate::shell::{self, Launch, Run, Session, Sink, Why};
 use crate::vfs::{Account, Accounts, FileKind, HOSTNAME, Last, Table, Vfs, View};
 use crate::{error, registry};
 
@@ -36,7 +35,18 @@ struct Life {
     alarm: Option<Alarm>,
     runs: HashMap<u64, Arc<Run>>,
     next_run: u64,
+    /// Background commands by name, ended ones too, and the order of their starts.
+    processes: HashMap<String, Arc<Run>>,
+    started: VecDeque<String>,
+    snapshots: HashMap<String, Table>,
+    next_name: u64,
 }
+
+/// Background commands that are remembered after their end.
+const PROCESSES: usize = 256;
+
+/// Snapshots at once: what they share with the files costs nothing, what was changed since does.
+const SNAPSHOTS: usize = 64;
 
 /// What a sandbox is made with.
 #[derive(Debug)]
@@ -72,6 +82,10 @@ impl Machine {
                 alarm: None,
                 runs: HashMap::new(),
                 next_run: 0,
+                processes: HashMap::new(),
+                started: VecDeque::new(),
+                snapshots: HashMap::new(),
+                next_name: 1,
             }),
         }))
     }
@@ -120,9 +134,14 @@ impl Machine {
         let mut life = self.life();
         life.ended = true;
         let runs: Vec<Arc<Run>> = life.runs.values().cloned().collect();
-        let alarm = life.alarm.take();
+        let remains = (
+            life.alarm.take(),
+            std::mem::take(&mut life.processes),
+            std::mem::take(&mut life.snapshots),
+        );
         drop(life);
-        drop(alarm);
+        // Outside the lock: they may be large.
+        drop(remains);
         for run in runs {
             run.end(Why::Killed(why));
         }
@@ -140,13 +159,10 @@ impl Machine {
     /// # Errors
     ///
     /// Before the start: the sandbox has ended, the user or the cwd is missing, no thread.
-    pub(crate) fn start(
-        self: &Arc<Self>,
-        command: &Command,
-        sink: Sink,
-    ) -> Result<(Arc<Run>, oneshot::Receiver<Ended>)> {
+    pub(crate) fn start(self: &Arc<Self>, command: &Command, sink: Sink) -> Result<Arc<Run>> {
+        self.check_alive()?;
         let launch = self.launch(command)?;
-        let (run, ended) = Run::new(sink);
+        let run = Run::new(sink);
         let key = {
             let mut life = self.life();
             if life.ended {
@@ -168,7 +184,7 @@ impl Machine {
             self.life().runs.remove(&key);
             error::no_thread(e)
         })?;
-        Ok((run, ended))
+        Ok(run)
     }
 
     /// Ends `run` at its deadline, and the sandbox if that takes longer than the grace.
@@ -188,6 +204,88 @@ impl Machine {
             }
         });
         (deadline, grace)
+    }
+
+    /// What is kept of each stream of a background command, in bytes.
+    pub(crate) fn log_limit(&self) -> usize {
+        usize::try_from(self.memory / 16).unwrap_or(usize::MAX)
+    }
+
+    /// Names a background command. The oldest that has ended is forgotten when there are many.
+    pub(crate) fn add_process(&self, run: Arc<Run>) -> Result<String> {
+        let mut life = self.life();
+        if life.ended {
+            drop(life);
+            return Err(error::gone());
+        }
+        if life.processes.len() >= PROCESSES {
+            let old = life.started.iter().position(|name| {
+                let run = life.processes.get(name);
+                run.is_none_or(|run| run.ended().is_some())
+            });
+            let Some(old) = old.and_then(|i| life.started.remove(i)) else {
+                drop(life);
+                run.end(Why::Dropped);
+                return Err(Error::new(
+                    ErrorKind::LimitExceeded,
+                    "too many background commands at once: kill some",
+                )
+                .with("limit", PROCESSES));
+            };
+            life.processes.remove(&old);
+        }
+        let name = format!("p{}", life.next_name);
+        life.next_name += 1;
+        life.started.push_back(name.clone());
+        life.processes.insert(name.clone(), run);
+        Ok(name)
+    }
+
+    /// A background command by name.
+    pub(crate) fn process(&self, name: &str) -> Option<Arc<Run>> {
+        self.life().processes.get(name).cloned()
+    }
+
+    /// Waits until a stopped command has really ended; if it does not within the grace, the
+    /// sandbox is killed.
+    pub(crate) async fn confirm(self: &Arc<Self>, run: &Arc<Run>) {
+        let (watched, machine) = (Arc::downgrade(run), Arc::downgrade(self));
+        let _alarm = clock::after(defaults::KILL_GRACE, move || {
+            if watched.upgrade().is_some_and(|run| run.give_up())
+                && let Some(machine) = machine.upgrade()
+            {
+                machine.kill("a command of the sandbox could not be stopped");
+            }
+        });
+        run.wait().await;
+    }
+
+    /// Keeps the files as they are now.
+    pub(crate) fn snapshot(&self) -> Result<String> {
+        let table = self.vfs.snapshot();
+        let mut life = self.life();
+        if life.snapshots.len() >= SNAPSHOTS {
+            return Err(Error::new(
+                ErrorKind::LimitExceeded,
+                "too many snapshots: they are kept until the sandbox dies",
+            )
+            .with("limit", SNAPSHOTS));
+        }
+        let name = format!("s{}", life.next_name);
+        life.next_name += 1;
+        life.snapshots.insert(name.clone(), table);
+        Ok(name)
+    }
+
+    /// Puts the files back.
+    pub(crate) fn restore(&self, name: &str) -> Result<()> {
+        let table = self.life().snapshots.get(name).cloned();
+        let table = table.ok_or_else(|| {
+            Error::new(ErrorKind::NotFound, "the sandbox has no such snapshot")
+                .with("snapshot", name)
+        })?;
+        self.vfs.restore(table);
+        Ok(())
     }
 
     fn launch(&self, command: &Command) -> Result<Launch> {

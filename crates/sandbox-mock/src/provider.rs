@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use sandbox_core::{
-    BackendUrl, Filter, Result, SandboxBackend, SandboxId, SandboxInfo, SandboxPath,
+    BackendUrl, Filter, Operation, Result, SandboxBackend, SandboxId, SandboxInfo, SandboxPath,
     SandboxProvider, SandboxSpec, SandboxState, SpecSupport, async_trait,
 };
 
 use crate::backend::MockSandbox;
 use crate::config::{MEMORY, MockConfig};
+use crate::faults::Faults;
 use crate::machine::{Birth, Machine};
+use crate::record::{Control, Record};
 use crate::vfs::Accounts;
 use crate::{error, registry};
 
@@ -21,6 +23,7 @@ pub struct MockProvider(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     config: MockConfig,
+    control: Arc<Control>,
     made: AtomicU64,
 }
 
@@ -32,10 +35,21 @@ impl MockProvider {
 
     /// A provider with a configuration.
     pub fn with(config: MockConfig) -> Self {
+        Self::with_faults(config, Faults::new())
+    }
+
+    /// A provider whose calls go wrong as the script says.
+    pub fn with_faults(config: MockConfig, faults: Faults) -> Self {
         Self(Arc::new(Inner {
             config,
+            control: Control::new(faults),
             made: AtomicU64::new(0),
         }))
+    }
+
+    /// What reached this provider and its sandboxes.
+    pub fn record(&self) -> Record {
+        Record::new(self.0.control.clone())
     }
 
     /// The provider of a `mock:` URL, see [`MockConfig::from_url`].
@@ -50,18 +64,19 @@ impl MockProvider {
     fn handle(&self, machine: Arc<Machine>) -> Arc<dyn SandboxBackend> {
         Arc::new(MockSandbox {
             machine,
+            control: self.0.control.clone(),
             hide_families: self.0.config.hide_families,
         })
     }
 
-    fn make(&self, name: Option<&str>, spec: &SandboxSpec) -> Result<Arc<Machine>> {
+    fn make(&self, name: Option<&str>, spec: &SandboxSpec) -> Result<(Arc<Machine>, bool)> {
         let config = &self.0.config;
         let user = spec.user.as_deref().or(config.user.as_deref());
         let account = Accounts::find(user.unwrap_or("root"))?;
         let workdir = SandboxPath::new(spec.effective_workdir())?;
         let n = self.0.made.fetch_add(1, Ordering::Relaxed);
         let seed = config.seed.map(|seed| (seed, n));
-        let machine = registry::insert(name, seed, |id| {
+        let (machine, made) = registry::insert(name, seed, |id| {
             Machine::new(Birth {
                 id,
                 name: name.map(str::to_owned),
@@ -73,8 +88,10 @@ impl MockProvider {
                 seed: noise(seed),
             })
         })?;
-        machine.renew(spec.effective_lifetime())?;
-        Ok(machine)
+        if made {
+            machine.renew(spec.effective_lifetime())?;
+        }
+        Ok((machine, made))
     }
 }
 
@@ -116,22 +133,38 @@ impl SandboxProvider for MockProvider {
     }
 
     async fn create(&self, spec: &SandboxSpec) -> Result<Arc<dyn SandboxBackend>> {
-        Ok(self.handle(self.make(None, spec)?))
+        self.0
+            .control
+            .around(Operation::Create, None, "", async |_| {
+                Ok(self.handle(self.make(None, spec)?.0))
+            })
+            .await
     }
 
     async fn connect(&self, id: &SandboxId) -> Result<Arc<dyn SandboxBackend>> {
-        let machine = registry::get(id).ok_or_else(error::gone)?;
-        Ok(self.handle(machine))
+        self.0
+            .control
+            .around(Operation::Connect, Some(id), "", async |_| {
+                let machine = registry::get(id).ok_or_else(error::gone)?;
+                Ok(self.handle(machine))
+            })
+            .await
     }
 
     async fn list(&self, filter: &Filter) -> Result<Vec<SandboxInfo>> {
-        let mut found: Vec<SandboxInfo> = registry::all()
-            .into_iter()
-            .filter(|m| filter.matches(&m.labels))
-            .map(|m| SandboxInfo::new(m.id.clone(), m.labels.clone(), SandboxState::Running))
-            .collect();
-        found.sort_unstable_by(|a, b| a.id.cmp(&b.id));
-        Ok(found)
+        self.0
+            .control
+            .around(Operation::List, None, "", async |_| {
+                let mut found: Vec<SandboxInfo> = registry::all()
+                    .into_iter()
+                    .filter(|m| filter.matches(&m.labels))
+                    .map(|m| (m.id.clone(), m.labels.clone()))
+                    .map(|(id, labels)| SandboxInfo::new(id, labels, SandboxState::Running))
+                    .collect();
+                found.sort_unstable_by(|a, b| a.id.cmp(&b.id));
+                Ok(found)
+            })
+            .await
     }
 
     async fn get_or_create(
@@ -139,9 +172,12 @@ impl SandboxProvider for MockProvider {
         name: &str,
         spec: &SandboxSpec,
     ) -> Result<(Arc<dyn SandboxBackend>, bool)> {
-        if let Some(machine) = registry::named(name) {
-            return Ok((self.handle(machine), false));
-        }
-        Ok((self.handle(self.make(Some(name), spec)?), true))
+        self.0
+            .control
+            .around(Operation::GetOrCreate, None, name, async |_| {
+                let (machine, made) = self.make(Some(name), spec)?;
+                Ok((self.handle(machine), made))
+            })
+            .await
     }
 }

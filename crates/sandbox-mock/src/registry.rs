@@ -22,6 +22,7 @@ fn lock() -> MutexGuard<'static, Registry> {
 }
 
 /// Makes a sandbox with an id that no other has, and keeps it until it ends. `make` gets the id.
+/// If one of that name lives, it is that one. The flag says whether it was made.
 ///
 /// With a seed the ids are the same in every run, as long as only one provider of the process
 /// has it.
@@ -29,8 +30,14 @@ pub(crate) fn insert(
     name: Option<&str>,
     seed: Option<(u64, u64)>,
     make: impl FnOnce(SandboxId) -> Result<Arc<Machine>>,
-) -> Result<Arc<Machine>> {
+) -> Result<(Arc<Machine>, bool)> {
     let mut registry = lock();
+    if let Some(machine) = name
+        .and_then(|name| registry.names.get(name))
+        .and_then(|id| registry.machines.get(id))
+    {
+        return Ok((machine.clone(), false));
+    }
     let id = loop {
         registry.made += 1;
         let id = match seed {
@@ -49,7 +56,7 @@ pub(crate) fn insert(
         registry.names.insert(name.to_owned(), id.clone());
     }
     registry.machines.insert(id, machine.clone());
-    Ok(machine)
+    Ok((machine, true))
 }
 
 fn seeded(seed: u64, n: u64, twin: u64) -> SandboxId {
@@ -64,13 +71,6 @@ fn seeded(seed: u64, n: u64, twin: u64) -> SandboxId {
 /// The living sandbox of that id.
 pub(crate) fn get(id: &SandboxId) -> Option<Arc<Machine>> {
     lock().machines.get(id).cloned()
-}
-
-/// The living sandbox of that name.
-pub(crate) fn named(name: &str) -> Option<Arc<Machine>> {
-    let registry = lock();
-    let id = registry.names.get(name)?;
-    registry.machines.get(id).cloned()
 }
 
 /// All living sandboxes.

@@ -10,7 +10,7 @@ use sandbox_core::{Status, Stream};
 use tokio::runtime::Runtime;
 
 use super::leader::{self, Leader, Tell};
-use super::run::Run;
+use super::run::{Run, Why};
 use super::{guard, limits, pool};
 use crate::tools;
 use crate::vfs::View;
@@ -81,6 +81,9 @@ async fn drive(run: &Arc<Run>, launch: Launch) -> Status {
         .streaming(Box::new(move |stdout, stderr| {
             sink.sink.push(Stream::Stdout, stdout.as_bytes());
             sink.sink.push(Stream::Stderr, stderr.as_bytes());
+            if sink.sink.is_cut() {
+                sink.end(Why::Killed("the output was cut"));
+            }
         }));
     let exec = bash.exec_with_options(&script.line, options);
     tokio::pin!(exec);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use sandbox_core::Status;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, watch};
 
 use super::sink::Sink;
 
@@ -15,6 +15,7 @@ pub(crate) struct Run {
     pub(crate) sink: Sink,
     pub(crate) started: Instant,
     stop: Notify,
+    ended: watch::Sender<Option<Ended>>,
     state: Mutex<State>,
 }
 
@@ -26,7 +27,6 @@ struct State {
     signal: Option<i32>,
     begun: bool,
     over: bool,
-    answer: Option<oneshot::Sender<Ended>>,
 }
 
 /// Why a command was stopped.
@@ -34,8 +34,10 @@ struct State {
 pub(crate) enum Why {
     /// Its deadline came.
     Deadline,
-    /// Its sandbox, or the command itself by name, was killed.
+    /// Its sandbox was killed.
     Killed(&'static str),
+    /// It was sent a signal from outside that it can't survive.
+    Signal(i32),
     /// Nobody waits for it any more.
     Dropped,
 }
@@ -48,22 +50,36 @@ pub(crate) struct Ended {
 }
 
 impl Run {
-    pub(crate) fn new(sink: Sink) -> (Arc<Self>, oneshot::Receiver<Ended>) {
-        let (tx, rx) = oneshot::channel();
-        let run = Self {
+    pub(crate) fn new(sink: Sink) -> Arc<Self> {
+        Arc::new(Self {
             sink,
             started: Instant::now(),
             stop: Notify::new(),
+            ended: watch::Sender::new(None),
             state: Mutex::new(State {
                 token: None,
                 why: None,
                 signal: None,
                 begun: false,
                 over: false,
-                answer: Some(tx),
             }),
-        };
-        (Arc::new(run), rx)
+        })
+    }
+
+    /// How the command ended; `None` before.
+    pub(crate) fn ended(&self) -> Option<Ended> {
+        self.ended.borrow().clone()
+    }
+
+    /// Waits until the command has ended. Dropping the future changes nothing.
+    pub(crate) async fn wait(&self) -> Ended {
+        let mut ended = self.ended.subscribe();
+        let seen = ended.wait_for(Option::is_some).await;
+        match seen.ok().and_then(|ended| ended.clone()) {
+            Some(ended) => ended,
+            // The sender is ours: it lives as long as this call.
+            None => std::future::pending().await,
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -96,11 +112,12 @@ impl Run {
         state.why = Some(why);
         let at_once = match why {
             Why::Deadline => (!state.begun).then_some(Status::TimedOut),
+            Why::Signal(signal) => (!state.begun).then_some(Status::Signaled(signal)),
             Why::Killed(what) => Some(Status::Lost(what.to_owned())),
             Why::Dropped => None,
         };
         if let Some(status) = at_once {
-            tell(&mut state, status, false);
+            self.tell(status, false);
         }
         self.halt(&state);
         drop(state);
@@ -146,11 +163,11 @@ impl Run {
 
     /// The leader ended: the caller is told, what is left of the command goes on unheard.
     pub(super) fn answer(&self, status: Status) {
-        let mut state = self.lock();
+        let state = self.lock();
         let status = final_status(&state, status);
-        tell(&mut state, status, false);
-        drop(state);
+        // First the end of the output, then the end of the command.
         self.sink.close();
+        self.tell(status, false);
     }
 
     /// Nothing of the command runs any more.
@@ -164,12 +181,29 @@ impl Run {
     /// The grace is over and the worker has not stopped. True if that was so: the caller is told
     /// that the sandbox goes with the command.
     pub(crate) fn give_up(&self) -> bool {
-        let mut state = self.lock();
-        if state.over || state.answer.is_none() {
+        let state = self.lock();
+        if state.over || self.ended.borrow().is_some() {
             return false;
         }
-        tell(&mut state, Status::TimedOut, true);
+        self.tell(Status::TimedOut, true);
         true
+    }
+
+    /// Whether nothing of the command runs any more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.lock().over
+    }
+
+    fn tell(&self, status: Status, sandbox_killed: bool) {
+        self.ended.send_if_modified(|ended| {
+            // The first ending is the one.
+            let first = ended.is_none();
+            ended.get_or_insert(Ended {
+                status,
+                sandbox_killed,
+            });
+            first
+        });
     }
 }
 
@@ -177,17 +211,8 @@ fn final_status(state: &State, status: Status) -> Status {
     match state.why {
         Some(Why::Deadline) => Status::TimedOut,
         Some(Why::Killed(what)) => Status::Lost(what.to_owned()),
+        Some(Why::Signal(signal)) => Status::Signaled(signal),
         Some(Why::Dropped) | None => status,
-    }
-}
-
-fn tell(state: &mut State, status: Status, sandbox_killed: bool) {
-    if let Some(answer) = state.answer.take() {
-        // Whoever stopped waiting does not want to know.
-        let _ = answer.send(Ended {
-            status,
-            sandbox_killed,
-        });
     }
 }
 
@@ -204,7 +229,7 @@ pub(crate) struct StopOnDrop(pub(crate) Arc<Run>);
 impl Drop for StopOnDrop {
     fn drop(&mut self) {
         // What runs on after its leader's end was answered for is none of the caller's.
-        if self.0.lock().answer.is_some() {
+        if self.0.ended().is_none() {
             self.0.end(Why::Dropped);
         }
     }

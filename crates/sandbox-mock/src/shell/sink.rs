@@ -3,7 +3,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use sandbox_core::{ExecuteResponse, OutputCollector, Status, Stream};
+use sandbox_core::{ExecuteResponse, LogCursor, OutputCollector, ProcessLogs, Status, Stream};
 use tokio::sync::mpsc;
 
 /// Takes what a command prints until it is closed. What comes later is dropped, as by a pipe
@@ -20,13 +20,37 @@ pub(crate) struct Sink {
 struct State {
     target: Target,
     written: [u64; 2],
+    /// Bytes until the output breaks off.
+    cut: Option<u64>,
 }
 
 #[derive(Debug)]
 enum Target {
     Collect(Box<OutputCollector>),
     Send(mpsc::UnboundedSender<(Stream, Bytes)>, usize),
+    Log(Log),
     Closed,
+}
+
+/// What a background command printed.
+#[derive(Debug, Default)]
+struct Log {
+    streams: [Vec<u8>; 2],
+    limit: usize,
+}
+
+impl Log {
+    fn push(&mut self, stream: Stream, bytes: &[u8]) {
+        let log = &mut self.streams[index(stream)];
+        let room = self.limit.saturating_sub(log.len());
+        if room == 0 {
+            return;
+        }
+        log.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        if bytes.len() >= room {
+            log.extend_from_slice(b"\n[sandbox-mock: the log is full, what follows is dropped]\n");
+        }
+    }
 }
 
 /// Bytes on the way to a reader before the command waits.
@@ -34,21 +58,34 @@ const IN_FLIGHT: usize = 256 << 10;
 
 impl Sink {
     /// Keeps `limit` bytes of each stream.
-    pub(crate) fn collect(limit: u64, merge: bool) -> Self {
+    pub(crate) fn collect(limit: u64, merge: bool, cut: Option<u64>) -> Self {
         let collector = Box::new(OutputCollector::new(limit, true));
-        Self::new(Target::Collect(collector), merge)
+        Self::new(Target::Collect(collector), merge, cut)
     }
 
     /// Hands everything to a reader, who says with [`taken`](Self::taken) what it took.
-    pub(crate) fn send(merge: bool) -> (Self, mpsc::UnboundedReceiver<(Stream, Bytes)>) {
+    pub(crate) fn send(
+        merge: bool,
+        cut: Option<u64>,
+    ) -> (Self, mpsc::UnboundedReceiver<(Stream, Bytes)>) {
         let (tx, rx) = mpsc::unbounded_channel();
-        (Self::new(Target::Send(tx, 0), merge), rx)
+        (Self::new(Target::Send(tx, 0), merge, cut), rx)
     }
 
-    fn new(target: Target, merge: bool) -> Self {
+    /// Keeps the first `limit` bytes of each stream, to be read again and again.
+    pub(crate) fn log(limit: usize, merge: bool) -> Self {
+        let log = Log {
+            limit,
+            ..Log::default()
+        };
+        Self::new(Target::Log(log), merge, None)
+    }
+
+    fn new(target: Target, merge: bool, cut: Option<u64>) -> Self {
         let state = State {
             target,
             written: [0; 2],
+            cut,
         };
         Self {
             state: Mutex::new(state),
@@ -70,9 +107,18 @@ impl Sink {
         let mut state = self.lock();
         state.written[index(stream)] += bytes.len() as u64;
         let stream = if self.merge { Stream::Stdout } else { stream };
-        if let Target::Collect(collector) = &mut state.target {
-            collector.push(stream, bytes);
-            return;
+        let mut bytes = bytes;
+        if let Some(left) = &mut state.cut {
+            let taken = bytes
+                .len()
+                .min(usize::try_from(*left).unwrap_or(usize::MAX));
+            *left -= taken as u64;
+            bytes = &bytes[..taken];
+        }
+        match &mut state.target {
+            Target::Collect(collector) => return collector.push(stream, bytes),
+            Target::Log(log) => return log.push(stream, bytes),
+            Target::Send(..) | Target::Closed => {}
         }
         for chunk in bytes.chunks(IN_FLIGHT / 4) {
             while matches!(state.target, Target::Send(_, n) if n >= IN_FLIGHT) {
@@ -105,6 +151,32 @@ impl Sink {
         self.lock().written[index(stream)]
     }
 
+    /// Whether the output has broken off.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.lock().cut == Some(0)
+    }
+
+    /// What a log holds from a cursor on, at most `max` bytes a stream.
+    pub(crate) fn logs(&self, from: LogCursor, max: u64) -> ProcessLogs {
+        let state = self.lock();
+        let Target::Log(log) = &state.target else {
+            return ProcessLogs::default();
+        };
+        let part = |stream: Stream, from: u64| {
+            let all = &log.streams[index(stream)];
+            let start = usize::try_from(from).unwrap_or(usize::MAX).min(all.len());
+            let end = start.saturating_add(usize::try_from(max).unwrap_or(usize::MAX));
+            Bytes::copy_from_slice(&all[start..end.min(all.len())])
+        };
+        let stdout = part(Stream::Stdout, from.stdout);
+        let stderr = part(Stream::Stderr, from.stderr);
+        let next = LogCursor {
+            stdout: from.stdout + stdout.len() as u64,
+            stderr: from.stderr + stderr.len() as u64,
+        };
+        ProcessLogs::new(stdout, stderr, next)
+    }
+
     /// Takes nothing any more. A reader sees the end; a collector keeps what it has.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
@@ -121,7 +193,9 @@ impl Sink {
         self.room.notify_all();
         let collector = match target {
             Target::Collect(collector) => collector,
-            Target::Send(..) | Target::Closed => Box::new(OutputCollector::new(0, true)),
+            Target::Send(..) | Target::Log(_) | Target::Closed => {
+                Box::new(OutputCollector::new(0, true))
+            }
         };
         collector.finish(status, elapsed)
     }

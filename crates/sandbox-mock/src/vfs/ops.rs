@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use bytes::{Bytes, BytesMut};
+use sandbox_core::Result;
 
 use super::error::{FsError, FsResult};
 use super::node::{Cred, Device, FileKind, Ino, Kind, Node, Stat};
@@ -154,6 +155,29 @@ impl Vfs {
             return Err(FsError::Denied);
         }
         write_node(&mut table, ino, content, how)
+    }
+
+    /// Changes the content of a regular file by a function of it, in one step.
+    pub(crate) fn update<T>(
+        &self,
+        path: &str,
+        cred: Cred,
+        change: impl FnOnce(&[u8]) -> Result<(Bytes, T)>,
+    ) -> Result<T> {
+        let mut table = self.lock();
+        let ino = table.find(path, cred, Last::Follow)?;
+        let node = table.node(ino)?;
+        let content = match &node.kind {
+            Kind::File(content) => content.clone(),
+            Kind::Dir(_) => return Err(FsError::IsADirectory.into()),
+            _ => return Err(crate::error::not_regular()),
+        };
+        if !node.permits(cred, 6) {
+            return Err(FsError::Denied.into());
+        }
+        let (content, answer) = change(&content)?;
+        write_node(&mut table, ino, content, How::Truncate)?;
+        Ok(answer)
     }
 
     /// Makes a directory. With `parents`, those that are missing too, and one that is there is
