@@ -6,6 +6,7 @@ mod ci;
 mod command;
 mod conformance;
 mod examples;
+mod images;
 mod prepare;
 mod report;
 mod steps;
@@ -26,6 +27,8 @@ cargo xtask TASK
                              the conformance kit; T is a backend's name and selects all its targets
   report [FILE.json]         writes docs/conformance.md from a report and docs/errors.md from the
                              source; without a file, runs the kit first
+  images [busybox] [python] [data]
+                             the images that tests and examples use, made from Debian's packages
   tidy                       what no compiler checks: documents, layers, dependencies, files
   ci [--without-tests]       what must hold before a merge: format, clippy, rustdoc, tidy, test
 ";
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(),
         ["conformance", rest @ ..] => conformance::run(rest),
         ["report", rest @ ..] => report::run(rest),
+        ["images", names @ ..] => images::run(names),
         ["tidy"] => tidy::run(),
         ["ci", rest @ ..] => ci::run(rest),
         ["help" | "--help" | "-h"] => {

@@ -1,0 +1,253 @@
+//! `cargo xtask images`: the images that tests and examples use, made from Debian's packages, so
+//! that no image registry is needed.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::{Result, command, workspace};
+
+const USAGE: &str = "usage: cargo xtask images [busybox] [python] [data]";
+
+/// The release of Debian that the images are made from.
+const SUITE: &str = "bookworm";
+
+/// An image.
+struct Recipe {
+    name: &'static str,
+    /// Of Debian, on top of what is essential. None: `BusyBox` and nothing else.
+    packages: Option<&'static str>,
+    /// Instructions as a Dockerfile has them.
+    changes: &'static [&'static str],
+}
+
+const RECIPES: &[Recipe] = &[
+    Recipe {
+        name: "busybox",
+        packages: None,
+        changes: &["ENV PATH=/bin", "CMD [\"sh\"]"],
+    },
+    Recipe {
+        name: "python",
+        packages: Some("python3,ca-certificates"),
+        changes: &[PATH, "CMD [\"python3\"]"],
+    },
+    Recipe {
+        name: "data",
+        packages: Some("python3,ca-certificates,python3-pandas,python3-seaborn,python3-matplotlib"),
+        changes: &[PATH, "ENV MPLBACKEND=Agg", "CMD [\"python3\"]"],
+    },
+];
+
+const PATH: &str =
+    "ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8";
+
+/// Makes the named images, or all, as `sandbox-NAME:latest`. What was made before is not made again.
+pub(crate) fn run(names: &[&str]) -> Result {
+    for name in names {
+        if !RECIPES.iter().any(|r| r.name == *name) {
+            return Err(format!("no such image: {name}\n{USAGE}").into());
+        }
+    }
+    for recipe in RECIPES {
+        if names.is_empty() || names.contains(&recipe.name) {
+            make(recipe)?;
+        }
+    }
+    Ok(())
+}
+
+fn make(recipe: &Recipe) -> Result {
+    let image = format!("sandbox-{}", recipe.name);
+    let tagged = format!("{image}:{:016x}", recipe.content());
+    let latest = format!("{image}:latest");
+    if !exists(&tagged) {
+        let folder = Scratch::new(recipe.name)?;
+        match recipe.packages {
+            _ if !has("apt-get") => from_registry(recipe, &folder.0, &tagged)?,
+            None => busybox(recipe, &folder.0, &tagged)?,
+            Some(packages) => debian(recipe, packages, &folder.0, &tagged)?,
+        }
+    }
+    command::run(Command::new("docker").args(["tag", &tagged, &latest]))
+}
+
+impl Recipe {
+    /// Changes with everything that the image is made from. FNV-1a.
+    fn content(&self) -> u64 {
+        let parts = [SUITE, self.name, self.packages.unwrap_or_default()];
+        let parts = parts.iter().chain(self.changes);
+        parts
+            .flat_map(|part| part.bytes().chain([0]))
+            .fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+                (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+            })
+    }
+
+    /// `docker import` of a tar.
+    fn import(&self, tar: &Path, tagged: &str) -> Result {
+        let mut import = Command::new("docker");
+        import.arg("import");
+        for change in self.changes {
+            import.args(["--change", change]);
+        }
+        command::run(import.arg(tar).arg(tagged))
+    }
+}
+
+/// A small Debian with packages.
+fn debian(recipe: &Recipe, packages: &str, folder: &Path, tagged: &str) -> Result {
+    if !has("mmdebstrap") {
+        install("mmdebstrap")?;
+    }
+    let tar = folder.join("image.tar");
+    let mut build = Command::new("mmdebstrap");
+    build
+        .args(["--variant=minbase", "--aptopt=Acquire::Retries \"3\""])
+        .arg(format!("--include={packages}"))
+        // What only people read.
+        .args(["--dpkgopt=path-exclude=/usr/share/man/*"])
+        .args(["--dpkgopt=path-exclude=/usr/share/doc/*"])
+        .args(["--dpkgopt=path-exclude=/usr/share/locale/*"])
+        .arg(SUITE)
+        .arg(&tar);
+    command::run(&mut build)?;
+    recipe.import(&tar, tagged)
+}
+
+/// `BusyBox`, a link for each of its programs, and the few files that a system has.
+fn busybox(recipe: &Recipe, folder: &Path, tagged: &str) -> Result {
+    let mut download = Command::new("apt-get");
+    command::run(
+        download
+            .args(["download", "busybox-static"])
+            .current_dir(folder),
+    )?;
+    let deb = fs::read_dir(folder)?
+        .flatten()
+        .map(|entry| entry.path())
+        .find(|path| path.extension().is_some_and(|e| e == "deb"))
+        .ok_or("apt-get downloaded no package")?;
+    let unpacked = folder.join("deb");
+    command::run(Command::new("dpkg-deb").arg("-x").arg(deb).arg(&unpacked))?;
+    let program = [
+        unpacked.join("bin/busybox"),
+        unpacked.join("usr/bin/busybox"),
+    ]
+    .into_iter()
+    .find(|path| path.exists())
+    .ok_or("the package has no busybox")?;
+
+    let root = folder.join("root");
+    for dir in [
+        "bin", "dev", "etc", "proc", "root", "sys", "tmp", "usr", "var",
+    ] {
+        fs::create_dir_all(root.join(dir))?;
+    }
+    fs::set_permissions(root.join("tmp"), fs::Permissions::from_mode(0o1777))?;
+    fs::copy(&program, root.join("bin/busybox"))?;
+    for applet in command::output(Command::new(&program).arg("--list"))?.lines() {
+        if applet != "busybox" {
+            symlink("busybox", root.join("bin").join(applet))?;
+        }
+    }
+    fs::write(root.join("etc/passwd"), "root:x:0:0:root:/root:/bin/sh\n")?;
+    fs::write(root.join("etc/group"), "root:x:0:\n")?;
+    let tar = folder.join("image.tar");
+    let mut pack = Command::new("tar");
+    pack.args(["--owner=0", "--group=0", "--numeric-owner", "-cf"]);
+    command::run(pack.arg(&tar).arg("-C").arg(&root).arg("."))?;
+    recipe.import(&tar, tagged)
+}
+
+/// Where there are no tools of Debian: by the engine, from a registry's Debian.
+fn from_registry(recipe: &Recipe, folder: &Path, tagged: &str) -> Result {
+    let mut lines = match recipe.packages {
+        None => vec!["FROM busybox:stable-musl".to_owned()],
+        Some(packages) => vec![
+            format!("FROM debian:{SUITE}-slim"),
+            format!(
+                "RUN apt-get update && apt-get install -y --no-install-recommends {} && \
+                 rm -rf /var/lib/apt/lists/*",
+                packages.replace(',', " ")
+            ),
+        ],
+    };
+    lines.extend(recipe.changes.iter().map(ToString::to_string));
+    fs::write(folder.join("Dockerfile"), lines.join("\n"))?;
+    command::run(
+        Command::new("docker")
+            .args(["build", "-t", tagged])
+            .arg(folder),
+    )
+}
+
+/// Installs a package of Debian, if this is root.
+fn install(package: &str) -> Result {
+    let user = command::output(Command::new("id").arg("-u"))?;
+    if user.trim() != "0" {
+        return Err(format!("`{package}` is missing: apt-get install {package}").into());
+    }
+    eprintln!("installing {package}");
+    command::run(Command::new("apt-get").args(["update", "-qq"]))?;
+    let mut install = Command::new("apt-get");
+    install.env("DEBIAN_FRONTEND", "noninteractive");
+    command::run(install.args(["install", "-qq", "-y", "--no-install-recommends", package]))
+}
+
+/// Whether the engine has the image.
+fn exists(image: &str) -> bool {
+    succeeds(Command::new("docker").args(["image", "inspect", image]))
+}
+
+/// Whether there is a program of that name.
+fn has(program: &str) -> bool {
+    succeeds(Command::new(program).arg("--version"))
+}
+
+fn succeeds(command: &mut Command) -> bool {
+    let quiet = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    quiet.status().is_ok_and(|status| status.success())
+}
+
+/// A folder that is gone afterwards.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Result<Self> {
+        let name = format!("images-{name}-{}", std::process::id());
+        let path = workspace::root().join("target").join(name);
+        fs::create_dir_all(&path)?;
+        Ok(Self(path.canonicalize()?))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Err(e) = fs::remove_dir_all(&self.0) {
+            eprintln!("{} is left: {e}", self.0.display());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_image_is_refused_before_anything_is_made() {
+        assert!(run(&["busybox", "ubuntu"]).is_err());
+    }
+
+    #[test]
+    fn each_recipe_has_a_tag_of_its_own() {
+        let mut tags: Vec<u64> = RECIPES.iter().map(Recipe::content).collect();
+        tags.sort_unstable();
+        tags.dedup();
+        assert_eq!(tags.len(), RECIPES.len());
+    }
+}
