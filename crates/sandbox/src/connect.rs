@@ -4,6 +4,8 @@ use crate::{BackendUrl, Client, Error, ErrorKind, Result, Sandbox, SandboxRef};
 
 /// The schemes that [`connect`] takes in this build.
 pub const SCHEMES: &[&str] = &[
+    #[cfg(feature = "mock")]
+    "mock",
     #[cfg(feature = "docker")]
     "docker",
 ];
@@ -22,11 +24,13 @@ pub async fn connect(url: &str) -> Result<Client> {
     #[allow(
         clippy::match_single_binding,
         clippy::single_match_else,
-        reason = "one arm a feature"
+        reason = "an arm a feature"
     )]
     match url.scheme() {
+        #[cfg(feature = "mock")]
+        "mock" => Ok(Client::new(crate::mock::MockProvider::from_url(&url)?)),
         #[cfg(feature = "docker")]
-        "docker" => Ok(Client::new(sandbox_docker::Docker::from_url(&url).await?)),
+        "docker" => Ok(Client::new(crate::docker::Docker::from_url(&url).await?)),
         _ => Err(not_here(&url)),
     }
 }

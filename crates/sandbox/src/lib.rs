@@ -13,10 +13,12 @@ pub mod blocking;
 mod connect;
 
 pub use connect::{SCHEMES, connect, connect_ref};
-
-/// Docker containers: for what a URL can't say.
 #[cfg(feature = "docker")]
+#[cfg_attr(docsrs, doc(cfg(feature = "docker")))]
 pub use sandbox_docker as docker;
+#[cfg(feature = "mock")]
+#[cfg_attr(docsrs, doc(cfg(feature = "mock")))]
+pub use sandbox_mock as mock;
 
 /// What people hold and hand in.
 pub use sandbox_core::{
@@ -32,3 +34,8 @@ pub use sandbox_core::{
     OutputCollector, Processes, SandboxBackend, SandboxProvider, Snapshots, SpecSupport, Streaming,
     async_trait,
 };
+
+/// The code in the README compiles and runs.
+#[cfg(all(doctest, feature = "mock"))]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -34,3 +34,37 @@ fn blocking_answers_the_same() {
     let error = sandbox::blocking::connect("firecracker://x").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config);
 }
+
+#[cfg(feature = "mock")]
+mod mock {
+    use sandbox::{SandboxSpec, blocking, connect, connect_ref};
+
+    #[tokio::test]
+    async fn a_sandbox_is_picked_up_by_its_reference() {
+        let client = connect("mock:").await.unwrap();
+        let owner = client.create(SandboxSpec::new()).await.unwrap();
+        owner.upload("/workspace/a", "here").await.unwrap();
+        let same = connect_ref(&owner.reference()).await.unwrap();
+        assert_eq!(same.download("/workspace/a").await.unwrap(), "here");
+        drop(same);
+        assert!(owner.execute("true").await.unwrap().success());
+    }
+
+    /// Inside a runtime too: that is where a blocking facade of the usual kind panics.
+    #[tokio::test]
+    async fn blocking_works_inside_a_runtime() {
+        let client = blocking::connect("mock:").unwrap();
+        let owner = client.create(SandboxSpec::new()).unwrap();
+        assert_eq!(owner.execute("echo hi").unwrap().output(), "hi\n");
+        let same = blocking::connect_ref(&owner.reference()).unwrap();
+        assert!(same.execute("true").unwrap().success());
+        owner.kill().unwrap();
+    }
+
+    #[tokio::test]
+    async fn an_option_that_does_not_exist_is_refused() {
+        let error = connect("mock:?colour=red").await.unwrap_err();
+        assert_eq!(error.kind(), sandbox::ErrorKind::Config);
+        assert!(error.to_string().contains("colour"), "{error}");
+    }
+}

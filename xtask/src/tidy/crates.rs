@@ -16,11 +16,12 @@ const INHERITED: [&str; 6] = [
 ];
 
 /// The files that every backend crate has, so that knowing one is knowing all.
-const BACKEND: [&str; 4] = [
+const BACKEND: [&str; 5] = [
     "src/lib.rs",
     "src/config.rs",
     "src/provider.rs",
     "src/backend.rs",
+    "src/error.rs",
 ];
 
 pub(super) fn check(files: &[PathBuf], members: &[Member]) -> Result<Vec<String>> {
