@@ -9,6 +9,7 @@ use bytes::Bytes;
 use sandbox_core::{Status, Stream};
 use tokio::runtime::Runtime;
 
+use super::cd::Cd;
 use super::leader::{self, Leader, Tell};
 use super::run::{Run, Why};
 use super::{guard, limits, pool};
@@ -125,6 +126,7 @@ fn shell(run: &Arc<Run>, leader: &Arc<Leader>, launch: &Launch) -> Bash {
         .session_limits(SessionLimits::unlimited())
         .memory_limits(limits::variables(launch.memory))
         .before_tool(guard::hook(run.clone()))
+        .builtin("cd", Box::new(Cd(session.view.clone())))
         .builtin(leader::NAME, Box::new(Tell(leader.clone())));
     for (name, value) in &launch.env {
         builder = builder.env(name, value);
@@ -174,12 +176,13 @@ fn complete(run: &Run, stream: Stream, all: &[u8]) {
 /// An error of the engine ends the command as a signal would, and says why on stderr.
 fn failed(run: &Run, leader: &Leader, error: &bashkit::Error) -> Status {
     use LimitExceeded as Limit;
-    if let Some(signal) = run
-        .signal()
-        .filter(|_| matches!(error, bashkit::Error::Cancelled))
-    {
-        note(run, "killed: nested too deep");
-        return Status::Signaled(signal);
+    if matches!(error, bashkit::Error::Cancelled) {
+        // By us: for the stack, or because someone stopped the command.
+        if let Some(signal) = run.signal() {
+            note(run, "killed: nested too deep");
+            return Status::Signaled(signal);
+        }
+        return stopped(run);
     }
     if let Some(code) = leader.code() {
         return run.status_of(code);

@@ -1,5 +1,6 @@
 //! Commands: what runs them, what holds them, what ends them.
 
+mod cd;
 mod engine;
 mod guard;
 mod leader;

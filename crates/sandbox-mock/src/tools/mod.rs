@@ -1,5 +1,7 @@
 //! Commands of our own, in place of the engine's or besides them.
 
+mod rm;
+
 use std::sync::Arc;
 
 use bashkit::{BashBuilder, Builtin, BuiltinContext, ExecResult, async_trait};
@@ -51,6 +53,7 @@ pub(crate) fn keeps(name: &str) -> bool {
 /// Adds our commands to a shell.
 pub(crate) fn register(builder: BashBuilder, session: &Arc<Session>) -> BashBuilder {
     builder
+        .builtin("rm", Box::new(rm::Rm(session.view.clone())))
         .builtin("umask", Box::new(Umask(session.clone())))
         .builtin("disown", Box::new(Disown))
 }

@@ -8,6 +8,7 @@ mod ops;
 mod table;
 mod view;
 
+pub(crate) use error::FsError;
 pub(crate) use image::{Account, Accounts, HOSTNAME, base};
 pub(crate) use node::FileKind;
 pub(crate) use ops::{How, Vfs};

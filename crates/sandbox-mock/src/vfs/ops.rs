@@ -352,6 +352,11 @@ impl Vfs {
         }
     }
 
+    /// The path of what is at `path`, without links.
+    pub(crate) fn real_path(&self, path: &str, cred: Cred) -> FsResult<String> {
+        self.lock().real_path(path, cred)
+    }
+
     pub(crate) fn chmod(&self, path: &str, cred: Cred, mode: u32) -> FsResult<()> {
         self.change(path, cred, Last::Follow, |node| {
             node.mode = mode & 0o7777;

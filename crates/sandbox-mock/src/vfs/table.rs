@@ -159,6 +159,34 @@ impl Table {
         self.walk(path, cred, last)?.ino.ok_or(FsError::NotFound)
     }
 
+    /// The path of what is at `path`, without links.
+    pub(crate) fn real_path(&self, path: &str, cred: Cred) -> FsResult<String> {
+        let mut real: Vec<String> = Vec::new();
+        let mut pending = components(path);
+        let mut links = 0;
+        while let Some(name) = pending.pop() {
+            if name == ".." {
+                real.pop();
+                continue;
+            }
+            real.push(name);
+            let here = format!("/{}", real.join("/"));
+            let ino = self.find(&here, cred, Last::Keep)?;
+            if let Kind::Symlink(target) = &self.node(ino)?.kind {
+                links += 1;
+                if links > MAX_LINKS {
+                    return Err(FsError::TooManyLinks);
+                }
+                real.pop();
+                if target.starts_with('/') {
+                    real.clear();
+                }
+                pending.extend(components(target));
+            }
+        }
+        Ok(format!("/{}", real.join("/")))
+    }
+
     /// Whether `cred` may add and remove entries of `dir`.
     pub(crate) fn check_writable_dir(&self, dir: Ino, cred: Cred) -> FsResult<()> {
         let node = self.node(dir)?;
