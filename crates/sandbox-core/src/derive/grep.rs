@@ -1,19 +1,424 @@
 //! `grep`.
 
-use crate::files::{GrepMatches, GrepOptions};
-use crate::{Error, Result, SandboxBackend, SandboxPath};
+use super::pattern::{Pattern, Scope};
+use super::read::is_binary;
+use super::script::{self, Answer, field, garbled, number, script};
+use super::search::{self, Found, enter};
+use crate::files::{Gap, GrepMatch, GrepMatches, GrepOptions};
+use crate::{Error, ErrorKind, Result, SandboxBackend, SandboxPath, defaults};
+
+/// Own arguments: the text, and how many lines of a file are looked at.
+///
+/// Files go through `grep` in batches. Its counts, in the order of the files, say which of them
+/// are hit, so no output has to be told apart by names. A batch prints how many files it could not
+/// read, how many are hit, their counts, their names, the lines as `NUMBER:LINE`, a NUL; a large
+/// one does so in parts.
+const GREP: &str = script!(
+    enter!(),
+    r#"need grep head tr cut
+printf 'a\n' | grep -c -h -a -F -m 1 -e a >/dev/null 2>&1 || { printf 'grep -c -h -a -F -m'; exit 68; }
+batch='
+t=$1 k=$2; shift 2
+count() { grep -c -h -a -F -m "$k" -e "$t" -- "$@" 2>/dev/null; }
+words() { w=$#; c="$* "; }
+start() { head -q -c 8192 -- "$@" 2>/dev/null; }
+text() { [ "$(($(start "$@" | wc -c)))" = "$(($(start "$@" | tr -d "\000" | wc -c)))" ]; }
+# Prints the files that are hit, without the binary ones; h holds their counts.
+emit() {
+  if [ "$(($(start "$@" | wc -c)))" = 0 ] || ! text "$@"; then
+    c2=$h h=
+    for i in $c2; do
+      if text "$1"; then h="$h $i"; set -- "$@" "$1"; fi
+      shift
+    done
+  fi
+  printf "%s\0" "$b" "$#" "$h"
+  if [ "$#" -gt 0 ]; then
+    printf "%s\0" "$@"
+    grep -n -h -a -F -m "$k" -e "$t" -- "$@" 2>/dev/null | cut -b 1-8240
+  fi
+  printf "\0"
+  b=0 h=
+}
+words $(count "$@")
+# Fewer counts than files: some can not be read. r tells how they are found out.
+r=0 b=0 h= first=1
+if [ "$w" != "$#" ]; then
+  r=1 n=0
+  for f in "$@"; do [ ! -r "$f" ] || n=$((n+1)); done
+  [ "$n" = "$w" ] || r=2
+fi
+for f in "$@"; do
+  [ -z "$first" ] || { first=; set --; }
+  case $r in
+    1) [ -r "$f" ] || { b=$((b+1)); continue; } ;;
+    2) c=$(count "$f"); case $c in ""|*[!0-9]*) b=$((b+1)); continue ;; esac; c="$c " ;;
+  esac
+  i=${c%% *} c=${c#* }
+  [ "$i" -gt 0 ] || continue
+  h="$h $i"; set -- "$@" "$f"
+  [ "$#" -lt 200 ] || { emit "$@"; set --; }
+done
+[ "$#" -gt 0 ] && [ -z "$first" ] && emit "$@"
+[ "$b" = 0 ] || printf "%s\0" "$b" 0 "" ""'
+if [ ! -d "$p" ]; then
+  regular "$p"
+  sh -c "$batch" sandbox "$a" "$b" "$p"
+  end 0
+fi
+{ n=$( { find . "$@" -exec sh -c "$batch" sandbox "$a" "$b" {} + 2>&1 >&3; } | wc -l ); } 3>&1
+end "$((n))""#
+);
+
+/// How often a search in changing files is made again.
+const TRIES: usize = 2;
+
+/// The longest text to search, in bytes: it travels as an argument, next to others.
+const MAX_TEXT: usize = 64 << 10;
 
 /// See [`crate::Sandbox::grep`].
 ///
 /// # Errors
 ///
-/// As there.
+/// As there; [`ErrorKind::TooLarge`] for a text of more than 64 KiB.
 pub async fn grep(
     backend: &dyn SandboxBackend,
     text: &str,
     path: &SandboxPath,
     options: &GrepOptions,
 ) -> Result<GrepMatches> {
-    let _ = (backend, text, path, options);
-    Err(Error::unsupported("`grep` yet"))
+    if text.is_empty() || text.contains(['\n', '\0']) {
+        return Err(Error::new(
+            ErrorKind::InvalidArgument,
+            "the text to search is empty or holds a newline or NUL: search one line's text",
+        ));
+    }
+    if text.len() > MAX_TEXT {
+        return Err(Error::new(
+            ErrorKind::TooLarge,
+            "the text to search is too long: search a part of it",
+        )
+        .with("bytes", text.len())
+        .with("limit", MAX_TEXT));
+    }
+    let pattern = options.glob.as_deref().map(Pattern::new).transpose()?;
+    let scope = pattern
+        .as_ref()
+        .map_or_else(search::everywhere, Pattern::scope);
+    // One more tells whether there are more. Tools count with 31 bits.
+    let per_file = options.max_count.saturating_add(1).min((1 << 31) - 1);
+    let search = Search {
+        text,
+        root: path,
+        pattern: pattern.as_ref(),
+        scope: &scope,
+        max_count: options.max_count,
+    };
+    let mut tries = 1;
+    loop {
+        let run = search::run(path, &scope, [text, &per_file.to_string()]);
+        let run = run.budget(defaults::GREP_TIME);
+        let answer = script::run(backend, GREP, run).await?;
+        match search.parse(&answer) {
+            Err(e) if e.kind() == ErrorKind::Protocol && tries < TRIES => tries += 1,
+            result => return result.map_err(|e| e.with("path", path)),
+        }
+    }
+}
+
+struct Search<'a> {
+    text: &'a str,
+    root: &'a SandboxPath,
+    pattern: Option<&'a Pattern>,
+    scope: &'a Scope,
+    max_count: u64,
+}
+
+/// What a search adds up to.
+#[derive(Default)]
+struct Sum {
+    matches: Vec<GrepMatch>,
+    unreadable: u64,
+    not_utf8: u64,
+    ended: bool,
+}
+
+impl Search<'_> {
+    fn parse(&self, answer: &Answer) -> Result<GrepMatches> {
+        let mut sum = Sum::default();
+        let cut = answer.timed_out || answer.output.dropped() > 0;
+        let mut rest = answer.output.head();
+        while !sum.ended && !rest.is_empty() {
+            let batch = rest;
+            if let Err(e) = self.batch(&mut rest, &mut sum) {
+                // The last one may have been cut, if anything was.
+                if !cut {
+                    return Err(e);
+                }
+                rest = batch;
+                break;
+            }
+        }
+        if !cut && (!sum.ended || !rest.is_empty()) {
+            return Err(garbled("the end"));
+        }
+        let mut gaps = Vec::new();
+        if answer.output.dropped() > 0 {
+            gaps.push(Gap::OutputLimit);
+        }
+        if answer.timed_out {
+            gaps.push(Gap::TimeLimit);
+        }
+        if sum.unreadable > 0 {
+            gaps.push(Gap::Unreadable(sum.unreadable));
+        }
+        if sum.not_utf8 > 0 {
+            gaps.push(Gap::NotUtf8(sum.not_utf8));
+        }
+        Ok(limited(sum.matches, gaps, self.max_count))
+    }
+
+    /// Reads one batch, or the end.
+    fn batch(&self, rest: &mut &[u8], sum: &mut Sum) -> Result<()> {
+        let unreadable = field(rest)?;
+        if unreadable.is_empty() {
+            sum.unreadable = sum.unreadable.saturating_add(number(field(rest)?)?);
+            sum.ended = true;
+            return Ok(());
+        }
+        sum.unreadable = sum.unreadable.saturating_add(number(unreadable)?);
+        let files: usize = number(field(rest)?)?;
+        let counts: Vec<u64> = field(rest)?
+            .split(|b| *b == b' ')
+            .filter(|digits| !digits.is_empty())
+            .map(number)
+            .collect::<Result<_>>()?;
+        if counts.len() != files {
+            return Err(garbled("the number of files"));
+        }
+        let names: Vec<&[u8]> = (0..files).map(|_| field(rest)).collect::<Result<_>>()?;
+        for (name, count) in names.into_iter().zip(counts) {
+            let path = match self.file(name)? {
+                Found::Path(path) => Some(SandboxPath::new(path)?),
+                Found::NotUtf8 => {
+                    sum.not_utf8 += 1;
+                    None
+                }
+                _ => None,
+            };
+            let mut last = 0;
+            for _ in 0..count {
+                let end = memchr::memchr(b'\n', rest).ok_or_else(|| garbled("a line"))?;
+                let (line, after) = rest.split_at(end);
+                *rest = &after[1..];
+                let colon = memchr::memchr(b':', line).ok_or_else(|| garbled("a line"))?;
+                let number: u64 = number(&line[..colon])?;
+                // The next file begins anew: a wrong count shows here.
+                if number <= last {
+                    return Err(garbled("the number of a line"));
+                }
+                last = number;
+                let (Some(path), Some((text, cut))) =
+                    (&path, matching_line(&line[colon + 1..], self.text))
+                else {
+                    continue;
+                };
+                sum.matches
+                    .push(GrepMatch::new(path.clone(), number, text, cut));
+            }
+        }
+        if field(rest)?.is_empty() {
+            Ok(())
+        } else {
+            Err(garbled("the number of lines"))
+        }
+    }
+
+    /// The absolute path of a file that was hit.
+    fn file(&self, name: &[u8]) -> Result<Found> {
+        if name == self.root.as_str().as_bytes() {
+            let base = self.root.file_name().unwrap_or_default();
+            return Ok(match self.pattern {
+                Some(pattern) if !pattern.matches(base) => Found::Other,
+                _ => Found::Path(self.root.as_str().to_owned()),
+            });
+        }
+        match search::found(name, self.scope, self.pattern) {
+            Found::Garbled => Err(garbled("a name")),
+            Found::Path(relative) => Ok(self
+                .root
+                .join(&relative)
+                .map_or(Found::Other, |p| Found::Path(p.as_str().to_owned()))),
+            other => Ok(other),
+        }
+    }
+}
+
+/// Sorts and keeps `max_count` of the matches.
+fn limited(matches: Vec<GrepMatch>, gaps: Vec<Gap>, max_count: u64) -> GrepMatches {
+    let mut found = GrepMatches::new(matches, gaps);
+    let limit = usize::try_from(max_count).unwrap_or(usize::MAX);
+    if found.matches.len() > limit {
+        found.matches.truncate(limit);
+        found.gaps.insert(0, Gap::MatchLimit(max_count));
+    }
+    found
+}
+
+/// The lines of `content` that hold `text`: 1-based number, the line as `grep` gives it, and
+/// whether it was cut. At most `limit`; none in what is [binary](is_binary).
+pub fn matching_lines(content: &[u8], text: &str, limit: u64) -> Vec<(u64, String, bool)> {
+    if is_binary(content) {
+        return Vec::new();
+    }
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let lines = content.split(|b| *b == b'\n');
+    (1..)
+        .zip(lines)
+        .filter_map(|(number, line)| {
+            let (text, cut) = matching_line(line, text)?;
+            Some((number, text, cut))
+        })
+        .take(limit)
+        .collect()
+}
+
+/// The line without its end, cut at [`defaults::GREP_LINE`]; `None` if it does not hold `text`.
+/// Of a line beyond that only the beginning may be given: it is known to hold the text then.
+fn matching_line(line: &[u8], text: &str) -> Option<(String, bool)> {
+    let limit = usize::try_from(defaults::GREP_LINE).unwrap_or(usize::MAX);
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let cut = line.len() > limit;
+    if !cut {
+        memchr::memmem::find(line, text.as_bytes())?;
+        return Some((String::from_utf8_lossy(line).into_owned(), false));
+    }
+    let mut end = limit;
+    while end > limit - 3 && line[end] & 0xC0 == 0x80 {
+        end -= 1;
+    }
+    Some((String::from_utf8_lossy(&line[..end]).into_owned(), true))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::Captured;
+
+    fn look(
+        output: &[u8],
+        glob: Option<&str>,
+        max_count: u64,
+        timed_out: bool,
+    ) -> Result<GrepMatches> {
+        let pattern = glob.map(|g| Pattern::new(g).unwrap());
+        let scope = pattern
+            .as_ref()
+            .map_or_else(search::everywhere, Pattern::scope);
+        let search = Search {
+            text: "needle",
+            root: &SandboxPath::new("/w").unwrap(),
+            pattern: pattern.as_ref(),
+            scope: &scope,
+            max_count,
+        };
+        search.parse(&Answer {
+            output: Captured::whole(output.to_vec()),
+            timed_out,
+        })
+    }
+
+    const TWO: &[u8] = b"1\x002\x00 2 1\x00./a:12:b.txt\x00./nl\nname\x003:needle\n12:a:needle\r\n1: needle\xff\n\x000\x000\x00\x00\x00\x002\x00";
+
+    #[test]
+    fn exact_names_numbers_and_lines() {
+        let found = look(TWO, None, 10, false).unwrap();
+        let seen: Vec<_> = found
+            .matches
+            .iter()
+            .map(|m| (m.path.as_str(), m.line, m.text.as_str()))
+            .collect();
+        assert_eq!(
+            seen,
+            [
+                ("/w/a:12:b.txt", 3, "needle"),
+                ("/w/a:12:b.txt", 12, "a:needle"),
+                ("/w/nl\nname", 1, " needle\u{fffd}")
+            ]
+        );
+        assert_eq!(found.gaps, [Gap::Unreadable(3)]);
+        assert_eq!(
+            look(TWO, Some("*.txt"), 10, false).unwrap().matches.len(),
+            2
+        );
+    }
+
+    #[test]
+    fn as_many_as_asked_is_complete_and_one_more_is_not() {
+        assert_eq!(
+            look(TWO, None, 3, false).unwrap().gaps,
+            [Gap::Unreadable(3)]
+        );
+        let found = look(TWO, None, 2, false).unwrap();
+        assert_eq!(found.gaps, [Gap::MatchLimit(2), Gap::Unreadable(3)]);
+        assert_eq!(found.matches.len(), 2);
+    }
+
+    #[test]
+    fn a_cut_answer_keeps_what_is_whole() {
+        let found = look(&TWO[..TWO.len() - 3], None, 9, true).unwrap();
+        assert_eq!(
+            (found.matches.len(), found.gaps),
+            (3, vec![Gap::TimeLimit, Gap::Unreadable(1)])
+        );
+        let found = look(&TWO[..20], None, 9, true).unwrap();
+        assert!(found.matches.is_empty());
+        assert_eq!(
+            look(&TWO[..20], None, 9, false).unwrap_err().kind(),
+            ErrorKind::Protocol
+        );
+    }
+
+    #[test]
+    fn hostile_answers_are_errors() {
+        for output in [
+            &b""[..],
+            b"0\x001\x00 1\x00./a\x001:needle\n",
+            b"0\x001\x00 2\x00./a\x001:needle\n1:needle\n\x00\x000\x00",
+            b"0\x001\x00 1\x00/etc/passwd\x001:needle\n\x00\x000\x00",
+            b"0\x001\x00 1\x00./a\x00needle\n\x00\x000\x00",
+            b"0\x00999999999999\x00\x00\x00\x000\x00",
+            b"0\x001\x00 18446744073709551615\x00./a\x00",
+            b"\x000\x00x",
+        ] {
+            assert_eq!(
+                look(output, None, 9, false).unwrap_err().kind(),
+                ErrorKind::Protocol,
+                "{output:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn lines_in_memory_are_what_the_script_gives() {
+        let found = matching_lines(b"ab\r\nx\nneedle ab\ncaf\xe9 ab", "ab", 9);
+        let numbers: Vec<_> = found.iter().map(|f| f.0).collect();
+        assert_eq!(numbers, [1, 3, 4]);
+        assert_eq!(found[0].1, "ab");
+        assert_eq!(found[2].1, "caf\u{fffd} ab");
+        assert!(matching_lines(b"ab\r\n", "ab\r", 9).is_empty());
+        assert!(matching_lines(b"ab\0", "ab", 9).is_empty());
+        let long = format!("é{}needle", "é".repeat(5000));
+        let found = matching_lines(long.as_bytes(), "needle", 9);
+        assert!(found[0].2 && found[0].1.len() as u64 == defaults::GREP_LINE);
+    }
+
+    proptest! {
+        #[test]
+        fn no_answer_panics(output in prop::collection::vec(prop::sample::select(&b"./a01: \n\x00\xff"[..]), 0..80), timed_out in any::<bool>()) {
+            let _ = look(&output, None, 1, timed_out);
+        }
+    }
 }

@@ -3,7 +3,8 @@
 //! Free functions over `&dyn SandboxBackend`; arguments were checked by [`crate::Sandbox`], which
 //! is the one place that chooses between these and a backend's own
 //! [`NativeFiles`](crate::NativeFiles). Who implements those finds the parts that need no sandbox
-//! here too, so that both ways answer alike: [`page`], [`apply`].
+//! here too, so that both ways answer alike: [`page`], [`apply`], [`Pattern`],
+//! [`matching_lines`].
 
 mod delete;
 mod edit;
@@ -11,8 +12,10 @@ mod glob;
 mod grep;
 mod install;
 mod ls;
+mod pattern;
 mod read;
 mod script;
+mod search;
 mod transfer;
 mod tree;
 mod write;
@@ -20,8 +23,9 @@ mod write;
 pub use delete::delete;
 pub use edit::{apply, edit};
 pub use glob::glob;
-pub use grep::grep;
+pub use grep::{grep, matching_lines};
 pub use ls::ls;
+pub use pattern::Pattern;
 pub use read::{has_binary_name, is_binary, page, read};
 pub use transfer::{download_to, upload_from};
 pub use tree::{download_dir, upload_dir};

@@ -23,7 +23,7 @@ use crate::{
 /// Rights are found out by trying: BusyBox's `test -r` believes that root may do everything, which
 /// is not so without capabilities.
 macro_rules! script {
-    ($text:literal) => {
+    ($($text:expr),+) => {
         concat!(
             r#"LC_ALL=C; export LC_ALL; unset GREP_OPTIONS TAR_OPTIONS POSIXLY_CORRECT CDPATH
 need() { for t in "$@"; do command -v "$t" >/dev/null 2>&1 || { printf %s "$t"; exit 68; }; done; }
@@ -51,7 +51,7 @@ regular() {
   head -c 1 -- "$1" >/dev/null 2>&1 || exit 62
 }
 "#,
-            $text
+            $($text),+
         )
     };
 }
@@ -85,6 +85,12 @@ impl Run {
         self
     }
 
+    /// The next arguments.
+    pub(crate) fn args(mut self, args: &[String]) -> Self {
+        self.args.extend_from_slice(args);
+        self
+    }
+
     /// What the script reads. Time is given for it to arrive, at 1 MiB a second.
     pub(crate) fn stdin(mut self, content: Bytes) -> Self {
         self.timeout += Duration::from_secs(content.len() as u64 >> 20);
@@ -99,7 +105,6 @@ impl Run {
         self
     }
 
-    #[expect(dead_code, reason = "for the search operations")]
     /// A budget after which what was printed until then is the answer. Cut output is one too.
     pub(crate) fn budget(mut self, time: Duration) -> Self {
         self.timeout = time;
@@ -112,7 +117,6 @@ impl Run {
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) output: Captured,
-    #[expect(dead_code, reason = "for the search operations")]
     /// The [budget](Run::budget) was used up.
     pub(crate) timed_out: bool,
 }
