@@ -276,6 +276,8 @@ pub fn matching_lines(content: &[u8], text: &str, limit: u64) -> Vec<(u64, Strin
     (1..)
         .zip(lines)
         .filter_map(|(number, line)| {
+            // Of a line that is cut below, all is searched here.
+            memchr::memmem::find(line, text.as_bytes())?;
             let (text, cut) = matching_line(line, text)?;
             Some((number, text, cut))
         })
