@@ -2,14 +2,17 @@
 
 use std::path::Path;
 
+use sandbox_core::derive::Pattern;
 use sandbox_core::files::{
-    EditReport, Entry, EntryKind, GlobMatches, GrepMatches, GrepOptions, Listing, ReadOptions,
-    ReadPage, TreeReport, WriteMode,
+    EditReport, Entry, EntryKind, Gap, GlobMatches, GrepMatch, GrepMatches, GrepOptions, Listing,
+    ReadOptions, ReadPage, TreeReport, WriteMode,
 };
-use sandbox_core::{Bytes, NativeFiles, Operation, Result, SandboxPath, async_trait, derive};
+use sandbox_core::{
+    Bytes, NativeFiles, Operation, Result, SandboxPath, async_trait, defaults, derive,
+};
 
 use crate::backend::MockSandbox;
-use crate::vfs::{FileKind, How, Last};
+use crate::vfs::{FileKind, FsError, How, Last};
 
 #[async_trait]
 impl NativeFiles for MockSandbox {
@@ -75,7 +78,26 @@ impl NativeFiles for MockSandbox {
     }
 
     async fn glob(&self, pattern: &str, path: &SandboxPath) -> Result<GlobMatches> {
-        derive::glob(self, pattern, path).await
+        self.around(Operation::Glob, pattern, async |_| {
+            let pattern = Pattern::new(pattern)?;
+            let (vfs, cred) = (&self.machine.vfs, self.machine.account.cred);
+            let stat = vfs.stat(path.as_str(), cred, Last::Follow)?;
+            if stat.kind != FileKind::Dir {
+                return Err(FsError::NotADirectory.into());
+            }
+            let (mut found, gaps) = self.files(path, |relative| pattern.matches(relative))?;
+            let limit = usize::try_from(defaults::GLOB_MATCHES).unwrap_or(usize::MAX);
+            let more = found.len() > limit;
+            found.truncate(limit);
+            let paths = found.into_iter().map(|(path, _)| path).collect();
+            let mut matches = GlobMatches::new(paths, gaps);
+            if more {
+                let gap = Gap::MatchLimit(defaults::GLOB_MATCHES);
+                matches.gaps.insert(0, gap);
+            }
+            Ok(matches)
+        })
+        .await
     }
 
     async fn grep(
@@ -84,7 +106,36 @@ impl NativeFiles for MockSandbox {
         path: &SandboxPath,
         options: &GrepOptions,
     ) -> Result<GrepMatches> {
-        derive::grep(self, text, path, options).await
+        self.around(Operation::Grep, text, async |_| {
+            let pattern = options.glob.as_deref().map(Pattern::new).transpose()?;
+            let wanted = |relative: &str| pattern.as_ref().is_none_or(|p| p.matches(relative));
+            let (files, mut gaps) = self.files(path, wanted)?;
+            let mut matches = Vec::new();
+            let mut unreadable = 0;
+            for (path, content) in files {
+                let Some(content) = content else {
+                    unreadable += 1;
+                    continue;
+                };
+                // One more tells whether there are more.
+                let left = options.max_count.saturating_add(1) - matches.len() as u64;
+                if left == 0 {
+                    break;
+                }
+                for (line, text, cut) in derive::matching_lines(&content, text, left) {
+                    matches.push(GrepMatch::new(path.clone(), line, text, cut));
+                }
+            }
+            if unreadable > 0 {
+                gaps.push(Gap::Unreadable(unreadable));
+            }
+            if matches.len() as u64 > options.max_count {
+                matches.pop();
+                gaps.push(Gap::MatchLimit(options.max_count));
+            }
+            Ok(GrepMatches::new(matches, gaps))
+        })
+        .await
     }
 
     async fn delete(&self, path: &SandboxPath) -> Result<()> {
@@ -104,7 +155,40 @@ impl NativeFiles for MockSandbox {
     }
 }
 
+/// A regular file of a tree, with its content if it may be read.
+type Found = (SandboxPath, Option<Bytes>);
+
 impl MockSandbox {
+    /// The regular files below a directory, or the file itself, that are `wanted` by their path
+    /// below it: sorted, and what could not be looked at.
+    fn files(
+        &self,
+        root: &SandboxPath,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<(Vec<Found>, Vec<Gap>)> {
+        let cred = self.machine.account.cred;
+        let tree = self.machine.vfs.tree(root.as_str(), cred)?;
+        let mut files = Vec::new();
+        for leaf in tree.leaves {
+            match leaf.kind {
+                FileKind::File if leaf.path.is_empty() => files.push((root.clone(), leaf.content)),
+                FileKind::File if wanted(&leaf.path) => {
+                    files.push((root.join(&leaf.path)?, leaf.content));
+                }
+                FileKind::Fifo | FileKind::Device if leaf.path.is_empty() => {
+                    return Err(crate::error::not_regular());
+                }
+                _ => {}
+            }
+        }
+        files.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        let gaps = match tree.unreadable {
+            0 => Vec::new(),
+            n => vec![Gap::Unreadable(n)],
+        };
+        Ok((files, gaps))
+    }
+
     /// All of a regular file.
     fn content(&self, path: &SandboxPath) -> Result<Bytes> {
         let (vfs, cred) = (&self.machine.vfs, self.machine.account.cred);

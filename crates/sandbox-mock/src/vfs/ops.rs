@@ -21,6 +21,27 @@ pub(crate) struct Vfs {
     random: Mutex<u64>,
 }
 
+/// What lies below a directory, directories themselves left out.
+#[derive(Debug, Default)]
+pub(crate) struct Tree {
+    pub(crate) leaves: Vec<Leaf>,
+    /// Directories that may not be listed and searched.
+    pub(crate) unreadable: u64,
+}
+
+/// A file, link or device of a tree.
+#[derive(Debug)]
+pub(crate) struct Leaf {
+    /// Below the root; empty for the root itself.
+    pub(crate) path: String,
+    pub(crate) kind: FileKind,
+    /// Of a regular file that may be read.
+    pub(crate) content: Option<Bytes>,
+}
+
+/// The longest path, as on Linux.
+const MAX_PATH: usize = 4095;
+
 /// How a file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum How {
@@ -263,6 +284,51 @@ impl Vfs {
             .iter()
             .map(|(name, ino)| Ok((name.clone(), table.stat(*ino)?)))
             .collect()
+    }
+
+    /// All that lies below `root`, or what is there itself. Links are not followed, but `root` is.
+    pub(crate) fn tree(&self, root: &str, cred: Cred) -> FsResult<Tree> {
+        let table = self.lock();
+        let top = table.find(root, cred, Last::Follow)?;
+        let room = MAX_PATH.saturating_sub(root.len());
+        let mut tree = Tree::default();
+        let mut pending = vec![(String::new(), top)];
+        while let Some((path, ino)) = pending.pop() {
+            let node = table.node(ino)?;
+            if let Kind::Dir(entries) = &node.kind {
+                if !node.permits(cred, 5) {
+                    if path.is_empty() {
+                        return Err(FsError::Denied);
+                    }
+                    tree.unreadable += 1;
+                    continue;
+                }
+                for (name, ino) in entries {
+                    let slash = if path.is_empty() { "" } else { "/" };
+                    if path.len() + name.len() + 2 > room {
+                        // No path leads there.
+                        tree.unreadable += 1;
+                    } else {
+                        pending.push((format!("{path}{slash}{name}"), *ino));
+                    }
+                }
+                continue;
+            }
+            let content = match &node.kind {
+                Kind::File(content) if node.permits(cred, 4) => Some(content.clone()),
+                _ => None,
+            };
+            if path.is_empty() && content.is_none() && matches!(node.kind, Kind::File(_)) {
+                return Err(FsError::Denied);
+            }
+            let kind = node.stat(ino).kind;
+            tree.leaves.push(Leaf {
+                path,
+                kind,
+                content,
+            });
+        }
+        Ok(tree)
     }
 
     /// Renames, replacing what is there as rename(2) does.
