@@ -102,6 +102,23 @@ impl Container {
         None
     }
 
+    /// Why a program did not start, from the engine's words, which for a dying container are any.
+    pub(crate) async fn never_started(&self, words: &[u8]) -> Error {
+        let error = exec::never_started(&String::from_utf8_lossy(words));
+        self.explain(error).await
+    }
+
+    /// The same error, or that the container is gone where that explains it.
+    pub(crate) async fn explain(&self, error: Error) -> Error {
+        match error.kind() {
+            ErrorKind::SandboxGone | ErrorKind::SandboxPaused | ErrorKind::TooLarge => error,
+            _ => match self.died().await {
+                Some(_) => error::gone().because(error),
+                None => error,
+            },
+        }
+    }
+
     /// What `command` is to the engine, and the id its processes carry.
     ///
     /// # Errors
@@ -175,7 +192,7 @@ impl Container {
                     while let Some(Ok((_, bytes))) = output.next().await {
                         words.extend_from_slice(&bytes);
                     }
-                    return Err(exec::never_started(&String::from_utf8_lossy(&words)));
+                    return Err(self.never_started(&words).await);
                 }
             }
         }
@@ -240,7 +257,7 @@ impl Container {
             loop {
                 match self.route.look(&name).await? {
                     Look::Ended(code) => return Ok((code, printed)),
-                    Look::NeverStarted => return Err(exec::never_started(&printed.to_text())),
+                    Look::NeverStarted => return Err(self.never_started(printed.bytes()).await),
                     Look::NotYet | Look::Running => sleep(Duration::from_millis(5)).await,
                 }
             }

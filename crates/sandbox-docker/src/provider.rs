@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -19,7 +19,7 @@ use sandbox_core::{
 
 use crate::backend::DockerSandbox;
 use crate::client::{Engine, EngineAddress};
-use crate::config::DockerConfig;
+use crate::config::{DockerConfig, Pull};
 use crate::container::{Container, Place, no_such, token};
 use crate::keeper::Tether;
 use crate::owner::Owner;
@@ -29,8 +29,9 @@ use crate::{error, gc, keeper, labels, mounts, pull, users};
 /// How long a named sandbox that somebody else makes may take.
 const OTHERS: Duration = Duration::from_secs(90);
 
-/// How long a container that was asked for may take to appear, once nobody waits for it.
-const APPEARS: Duration = Duration::from_secs(5);
+/// How long a container that was asked for may take to appear, once nobody waits for it. An engine
+/// with much to do takes seconds.
+const APPEARS: Duration = Duration::from_secs(20);
 
 /// How long asking a container may take.
 const ASK: Duration = Duration::from_secs(20);
@@ -72,6 +73,18 @@ impl Docker {
         Self::connect(DockerConfig::from_url(url)?).await
     }
 
+    /// Whether the configured image is there, without making anything. Pulls nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::ImageNotFound`] with the command that gets it, [`ErrorKind::Config`] if none is
+    /// configured.
+    pub async fn check_image(&self) -> Result<()> {
+        let image = self.config.image.as_deref().ok_or_else(no_image)?;
+        let config = self.config.clone().pull(Pull::Never);
+        pull::image(&self.engine, &config, image).await.map(drop)
+    }
+
     /// Makes a sandbox, owned by this process or by nobody.
     async fn make(
         &self,
@@ -80,12 +93,7 @@ impl Docker {
         owned: bool,
     ) -> Result<DockerSandbox> {
         let spec = self.config.fill(spec);
-        let image = spec.image.as_deref().ok_or_else(|| {
-            Error::new(
-                ErrorKind::Config,
-                "no image is named: say docker://IMAGE or set the spec's image",
-            )
-        })?;
+        let image = spec.image.as_deref().ok_or_else(no_image)?;
         let workdir = SandboxPath::new(spec.effective_workdir())?;
         let found = pull::image(&self.engine, &self.config, image).await?;
         let place = Place {
@@ -101,7 +109,8 @@ impl Docker {
         let name = name.unwrap_or(&own_name);
 
         // From here on there may be a container, whatever the engine answers.
-        let guard = KillGuard::arm(ticket(self.engine.address(), token));
+        let known = Arc::new(OnceLock::new());
+        let guard = KillGuard::arm(ticket(self.engine.address(), token, known.clone()));
         let platform = self.config.platform.as_deref();
         let (id, mut warnings) = match self.engine.create(name, platform, body).await {
             Ok(made) => made,
@@ -112,6 +121,7 @@ impl Docker {
                 return Err(e);
             }
         };
+        known.get_or_init(|| id.clone());
         warnings.retain(|w| !w.is_empty());
         let user = users::find(&self.engine, &id, place.user.as_deref().unwrap_or("0")).await?;
         self.make_workdir(&id, &workdir, &user).await?;
@@ -421,6 +431,13 @@ impl SandboxProvider for Docker {
     }
 }
 
+fn no_image() -> Error {
+    Error::new(
+        ErrorKind::Config,
+        "no image is named: say docker://IMAGE or set the spec's image",
+    )
+}
+
 /// Who the image says runs its commands.
 fn user_of(image: &ImageInspect) -> String {
     let user = image.config.as_ref().and_then(|c| c.user.clone());
@@ -428,10 +445,14 @@ fn user_of(image: &ImageInspect) -> String {
         .unwrap_or_else(|| "0".to_owned())
 }
 
-/// Ends the container of one call of `make`, also one that appears a little later.
-fn ticket(engine: EngineAddress, token: String) -> KillTicket {
+/// Ends the container of one call of `make`: the known one, or the one that the engine is still
+/// making although nobody waits for it any more.
+fn ticket(engine: EngineAddress, token: String, known: Arc<OnceLock<String>>) -> KillTicket {
     KillTicket::new(SandboxId::new(token.clone()), move || async move {
         let engine = engine.open()?;
+        if let Some(id) = known.get() {
+            return engine.remove(id).await;
+        }
         let dropped = Instant::now();
         loop {
             let found = engine

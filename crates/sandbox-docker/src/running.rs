@@ -12,7 +12,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::time::{sleep, timeout};
 
 use crate::container::Container;
-use crate::exec::{self, Input, Launch, Look, Output};
+use crate::exec::{Input, Launch, Look, Output};
 use crate::stop;
 
 /// How often a quiet command is looked at: its leader may have ended while a child of it holds the
@@ -115,7 +115,7 @@ impl<'a> Running<'a> {
                 if !matches!(e.kind(), ErrorKind::Timeout | ErrorKind::Unavailable) {
                     guard.disarm();
                 }
-                return Err(e);
+                return Err(container.explain(e).await);
             }
         };
         Ok(Self {
@@ -150,7 +150,7 @@ impl<'a> Running<'a> {
                 Look::Running | Look::Ended(_) => return Ok(()),
                 Look::NeverStarted => {
                     self.drain_words().await;
-                    return Err(self.never_started());
+                    return Err(self.never_started().await);
                 }
             }
             sleep(pause).await;
@@ -196,7 +196,7 @@ impl<'a> Running<'a> {
                         Ok(Look::Ended(code)) => exit = Some(Exit::now(code)),
                         Ok(Look::NeverStarted) => {
                             self.drain_words().await;
-                            return Err(self.never_started());
+                            return Err(self.never_started().await);
                         }
                         Ok(Look::Running | Look::NotYet) => unreachable_since = None,
                         Err(e) => {
@@ -258,9 +258,9 @@ impl<'a> Running<'a> {
         let _ = timeout(QUIET, read).await;
     }
 
-    fn never_started(&mut self) -> Error {
+    async fn never_started(&mut self) -> Error {
         self.disarm();
-        exec::never_started(&String::from_utf8_lossy(&self.words))
+        self.container.never_started(&self.words).await
     }
 
     fn disarm(&mut self) {
