@@ -111,11 +111,14 @@ impl Container {
     /// The same error, or that the container is gone where that explains it.
     pub(crate) async fn explain(&self, error: Error) -> Error {
         match error.kind() {
-            ErrorKind::SandboxGone | ErrorKind::SandboxPaused | ErrorKind::TooLarge => error,
-            _ => match self.died().await {
+            ErrorKind::Unexpected
+            | ErrorKind::LimitExceeded
+            | ErrorKind::MissingTool
+            | ErrorKind::AlreadyExists => match self.died().await {
                 Some(_) => error::gone().because(error),
                 None => error,
             },
+            _ => error,
         }
     }
 
