@@ -60,14 +60,15 @@ for f in "$@"; do
   [ "$#" -lt 200 ] || { emit "$@"; set --; }
 done
 [ "$#" -gt 0 ] && [ -z "$first" ] && emit "$@"
-[ "$b" = 0 ] || printf "%s\0" "$b" 0 "" ""'
+[ "$b" = 0 ] || printf "%s\0" "$b" 0 "" ""
+exit 0'
 if [ ! -d "$p" ]; then
   regular "$p"
   sh -c "$batch" sandbox "$a" "$b" "$p"
   end 0
 fi
-{ n=$( { find . "$@" -exec sh -c "$batch" sandbox "$a" "$b" {} + 2>&1 >&3; } | wc -l ); } 3>&1
-end "$((n))""#
+find . "$@" -exec sh -c "$batch" sandbox "$a" "$b" {} + 2>/dev/null || unreadable "$@"
+end 0"#
 );
 
 /// How often a search in changing files is made again.

@@ -102,6 +102,16 @@ impl Pattern {
         self.alternatives.iter().any(|a| matches_path(a, &names))
     }
 
+    /// Whether matches can lie in the directory at `relative`, a path below the root: whether a
+    /// search has to look into it.
+    pub fn searches(&self, relative: &str) -> bool {
+        let scope = self.scope();
+        let names: Vec<&str> = relative.split('/').filter(|n| !n.is_empty()).collect();
+        let on_the_way = scope.prefix.iter().zip(&names).all(|(p, n)| p == n);
+        let below = names.len().saturating_sub(scope.prefix.len());
+        on_the_way && scope.depth.is_none_or(|depth| below < depth)
+    }
+
     /// Where matches can lie.
     pub(crate) fn scope(&self) -> Scope {
         let mut names: Vec<String> = self
