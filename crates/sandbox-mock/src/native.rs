@@ -85,7 +85,7 @@ impl NativeFiles for MockSandbox {
             if stat.kind != FileKind::Dir {
                 return Err(FsError::NotADirectory.into());
             }
-            let (mut found, gaps) = self.files(path, |relative| pattern.matches(relative))?;
+            let (mut found, gaps) = self.files(path, Some(&pattern))?;
             let limit = usize::try_from(defaults::GLOB_MATCHES).unwrap_or(usize::MAX);
             let more = found.len() > limit;
             found.truncate(limit);
@@ -108,8 +108,7 @@ impl NativeFiles for MockSandbox {
     ) -> Result<GrepMatches> {
         self.around(Operation::Grep, text, async |_| {
             let pattern = options.glob.as_deref().map(Pattern::new).transpose()?;
-            let wanted = |relative: &str| pattern.as_ref().is_none_or(|p| p.matches(relative));
-            let (files, mut gaps) = self.files(path, wanted)?;
+            let (files, mut gaps) = self.files(path, pattern.as_ref())?;
             let mut matches = Vec::new();
             let mut unreadable = 0;
             for (path, content) in files {
@@ -126,6 +125,12 @@ impl NativeFiles for MockSandbox {
                     matches.push(GrepMatch::new(path.clone(), line, text, cut));
                 }
             }
+            for gap in &mut gaps {
+                if let Gap::Unreadable(n) = gap {
+                    unreadable += *n;
+                }
+            }
+            gaps.retain(|gap| !matches!(gap, Gap::Unreadable(_)));
             if unreadable > 0 {
                 gaps.push(Gap::Unreadable(unreadable));
             }
@@ -159,12 +164,12 @@ impl NativeFiles for MockSandbox {
 type Found = (SandboxPath, Option<Bytes>);
 
 impl MockSandbox {
-    /// The regular files below a directory, or the file itself, that are `wanted` by their path
-    /// below it: sorted, and what could not be looked at.
+    /// The regular files below a directory that a pattern finds, or the file itself: sorted, and
+    /// what could not be looked at.
     fn files(
         &self,
         root: &SandboxPath,
-        wanted: impl Fn(&str) -> bool,
+        pattern: Option<&Pattern>,
     ) -> Result<(Vec<Found>, Vec<Gap>)> {
         let cred = self.machine.account.cred;
         let tree = self.machine.vfs.tree(root.as_str(), cred)?;
@@ -172,7 +177,7 @@ impl MockSandbox {
         for leaf in tree.leaves {
             match leaf.kind {
                 FileKind::File if leaf.path.is_empty() => files.push((root.clone(), leaf.content)),
-                FileKind::File if wanted(&leaf.path) => {
+                FileKind::File if pattern.is_none_or(|p| p.matches(&leaf.path)) => {
                     files.push((root.join(&leaf.path)?, leaf.content));
                 }
                 FileKind::Fifo | FileKind::Device if leaf.path.is_empty() => {
@@ -182,9 +187,11 @@ impl MockSandbox {
             }
         }
         files.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        let gaps = match tree.unreadable {
+        let unreadable = tree.unreadable.iter();
+        let unreadable = unreadable.filter(|dir| pattern.is_none_or(|p| p.searches(dir)));
+        let gaps = match unreadable.count() {
             0 => Vec::new(),
-            n => vec![Gap::Unreadable(n)],
+            n => vec![Gap::Unreadable(n as u64)],
         };
         Ok((files, gaps))
     }

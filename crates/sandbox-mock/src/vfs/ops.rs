@@ -25,8 +25,8 @@ pub(crate) struct Vfs {
 #[derive(Debug, Default)]
 pub(crate) struct Tree {
     pub(crate) leaves: Vec<Leaf>,
-    /// Directories that may not be listed and searched.
-    pub(crate) unreadable: u64,
+    /// Directories below the root that may not be listed and searched.
+    pub(crate) unreadable: Vec<String>,
 }
 
 /// A file, link or device of a tree.
@@ -232,7 +232,10 @@ impl Vfs {
     pub(crate) fn mkdir_parents(&self, path: &str, cred: Cred, mode: u32) -> FsResult<()> {
         match path.rfind('/') {
             None | Some(0) => Ok(()),
-            Some(i) => self.mkdir(&path[..i], cred, mode, true),
+            Some(i) => match self.mkdir(&path[..i], cred, mode, true) {
+                Err(FsError::Exists) => Err(FsError::NotADirectory),
+                result => result,
+            },
         }
     }
 
@@ -300,14 +303,14 @@ impl Vfs {
                     if path.is_empty() {
                         return Err(FsError::Denied);
                     }
-                    tree.unreadable += 1;
+                    tree.unreadable.push(path);
                     continue;
                 }
                 for (name, ino) in entries {
                     let slash = if path.is_empty() { "" } else { "/" };
                     if path.len() + name.len() + 2 > room {
                         // No path leads there.
-                        tree.unreadable += 1;
+                        tree.unreadable.push(path.clone());
                     } else {
                         pending.push((format!("{path}{slash}{name}"), *ino));
                     }
