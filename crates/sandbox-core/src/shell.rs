@@ -1,5 +1,9 @@
 //! Shell text: the one place that quotes, and the one script that kills a process tree.
 
+use std::time::Duration;
+
+use crate::{Command, Error, ErrorKind, Result, lower};
+
 /// The longest single argument that Linux takes, in bytes (`MAX_ARG_STRLEN` less its NUL).
 pub const MAX_ARGUMENT: usize = (128 << 10) - 1;
 
@@ -57,6 +61,143 @@ $1\""
     argv
 }
 
+/// The variable that every program which a backend starts in a sandbox carries, each with a value
+/// of its own from [`command_id`], where processes are killed by [`tree_kill`].
+pub const COMMAND_ID: &str = "SANDBOX_COMMAND_ID";
+
+/// A new value for [`COMMAND_ID`]. All are equally long, so none is the beginning of another.
+pub fn command_id() -> String {
+    lower::random_token()
+}
+
+/// Kills the process tree of a command. Shell builtins and `/proc` alone: it starts no process.
+///
+/// Arguments: the command's id, its age in clock ticks of 10 ms, a floor. Ends with 0 if nothing
+/// is left of it, else with 1.
+///
+/// A process belongs to the command if
+/// - its environment holds the id, or
+/// - its parent belongs, whatever it says itself, or
+/// - its environment holds no id at all (`env -i`), and it is not older than the command.
+///
+/// Never touched: process 1, this killer and its ancestors (a daemon that runs commands is one),
+/// what began at the floor or before, and a process that a container engine is just about to turn
+/// into a program of another command: its parent is outside, and it still has the engine's name.
+///
+/// All that belong are stopped first, round after round until one finds no more, and then killed
+/// at once: killing while looking never overtakes a fork bomb.
+///
+/// `/proc/PID/stat` is read to its end: the name in it may hold newlines and parentheses.
+const TREE_KILL: &str = r#"v=SANDBOX_COMMAND_ID= m=$v$1
+look() {
+  l=
+  while IFS= read -r x || [ -n "$x" ]; do l="$l $x"; done 2>/dev/null <"/proc/$1/stat"
+  [ -n "$l" ] || return 1
+  name=${l#*\(}
+  set -- ${l##*\) }
+  state=$1 parent=$2 tick=${20}
+}
+look "$$" || exit 1
+born=$((tick-$2-10))
+[ "$born" -gt "$3" ] || born=$(($3+1))
+up=" 1 $$ "
+while [ "$parent" -gt 1 ]; do
+  up="$up$parent "
+  look "$parent" || break
+done
+belongs() {
+  seen=
+  while IFS= read -r x || [ -n "$x" ]; do
+    case $x in *"$m"*) return 0 ;; *"$v"*) seen=1 ;; esac
+  done 2>/dev/null <"/proc/$1/environ"
+  look "$1" || return 1
+  [ "$state" != Z ] || return 1
+  [ "$tick" -gt "$floor" ] || return 1
+  case $stopped in *" $parent "*) return 0 ;; esac
+  [ -z "$seen" ] || return 1
+  [ "$tick" -ge "$born" ] || return 1
+  [ "$parent" != 0 ] || case $name in runc*|crun*|youki*|conmon*) return 1 ;; esac
+}
+floor=$3 stopped=" " left=0 round=0
+while [ "$round" -lt 100 ]; do
+  round=$((round+1)) found=0
+  for d in /proc/[0-9]*; do
+    p=${d#/proc/}
+    case $up$stopped in *" $p "*) continue ;; esac
+    belongs "$p" || continue
+    if kill -STOP "$p" 2>/dev/null; then
+      stopped="$stopped$p " found=1
+    elif look "$p" && [ "$state" != Z ]; then
+      left=1
+    fi
+  done
+  [ "$found" = 1 ] || break
+done
+[ "$found" = 0 ] || left=1
+[ "$stopped" = " " ] || kill -KILL $stopped 2>/dev/null
+for p in $stopped; do
+  i=0
+  while look "$p" && [ "$state" != Z ] && [ "$state" != X ]; do
+    i=$((i+1))
+    [ "$i" -lt 2000 ] || { left=1; break; }
+  done
+done
+exit "$left""#;
+
+/// Prints the start tick of the youngest process there is.
+const FLOOR: &str = r#"floor=0
+for d in /proc/[0-9]*; do
+  l=
+  while IFS= read -r x || [ -n "$x" ]; do l="$l $x"; done 2>/dev/null <"$d/stat"
+  set -- ${l##*\) }
+  case ${20-} in ''|*[!0-9]*) continue ;; esac
+  [ "${20}" -le "$floor" ] || floor=${20}
+done
+printf %s "$floor""#;
+
+/// The command that kills the process tree of the command with this id.
+///
+/// `age` is how long ago the command was started, at least; a little more does no harm. `floor` is
+/// what [`parse_floor`] gave when the sandbox became ready, or 0.
+///
+/// Run it as the command's own user, whose processes nobody else may see and kill, root without
+/// capabilities included; never with more rights. It ends with 0 when nothing is left of the tree,
+/// and with 1 when something is or may be: try again until the grace is over. Hostile code that
+/// takes another command's id and lets its parent die is not found: then only the sandbox's own
+/// death is certain.
+pub fn tree_kill(id: &str, age: Duration, floor: u64) -> Command {
+    let ticks = age.as_millis().div_ceil(10);
+    Command::new("sh")
+        .args(["-c", TREE_KILL, "sandbox", id])
+        .args([ticks.to_string(), floor.to_string()])
+        .env(COMMAND_ID, command_id())
+}
+
+/// The command whose output [`parse_floor`] reads: run it once, when the sandbox has become ready
+/// and no command has been started.
+pub fn floor_probe() -> Command {
+    Command::new("sh")
+        .args(["-c", FLOOR, "sandbox"])
+        .env(COMMAND_ID, command_id())
+}
+
+/// Reads what [`floor_probe`] printed: a number of clock ticks since the machine's start.
+///
+/// # Errors
+///
+/// [`ErrorKind::Protocol`] if it is no number.
+pub fn parse_floor(output: &[u8]) -> Result<u64> {
+    std::str::from_utf8(output)
+        .ok()
+        .and_then(|text| text.trim().parse().ok())
+        .ok_or_else(|| {
+            Error::new(
+                ErrorKind::Protocol,
+                "the start times of the sandbox's processes can't be read",
+            )
+        })
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -75,6 +216,22 @@ mod tests {
             ("a\nb", "'a\nb'"),
         ] {
             assert_eq!(quote(word), quoted);
+        }
+    }
+
+    #[test]
+    fn a_kill_carries_an_id_of_its_own() {
+        let id = command_id();
+        assert_eq!(id.len(), command_id().len());
+        let kill = tree_kill(&id, Duration::from_millis(1001), 7);
+        let crate::Program::Argv(argv) = &kill.program else {
+            panic!("{kill:?}")
+        };
+        assert_eq!(argv[4..], [id.as_str(), "101", "7"]);
+        assert_ne!(kill.env[COMMAND_ID], id);
+        assert_eq!(parse_floor(b"123\n").unwrap(), 123);
+        for bad in [&b""[..], b"-1", b"x", b"\xff"] {
+            assert!(parse_floor(bad).is_err());
         }
     }
 
