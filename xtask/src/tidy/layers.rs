@@ -31,6 +31,8 @@ const LAYERS: &[(&str, &[&str])] = &[
             "sandbox-conformance",
         ],
     ),
+    ("sandbox-execd", &[]),
+    ("sandbox-unify", &[]),
     ("xtask", &[]),
 ];
 

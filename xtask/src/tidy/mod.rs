@@ -4,6 +4,7 @@ use crate::{Result, report, workspace};
 
 mod crates;
 mod documents;
+mod features;
 mod files;
 mod layers;
 mod size;
@@ -17,6 +18,7 @@ pub(crate) fn run() -> Result {
     found.extend(crates::check(&files, &members)?);
     found.extend(layers::check(&members));
     found.extend(size::check()?);
+    found.extend(features::check()?);
     found.extend(report::stale()?);
     match found.len() {
         0 => Ok(()),

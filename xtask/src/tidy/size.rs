@@ -8,7 +8,7 @@ use crate::{Result, command};
 const CRATES: usize = 120;
 
 /// Each backend of the facade, with what is not counted: the engine that it is made of.
-const BACKENDS: &[(&str, &[&str])] = &[("mock", &["bashkit"])];
+const BACKENDS: &[(&str, &[&str])] = &[("mock", &["bashkit"]), ("docker", &[])];
 
 /// Core knows no transport and no language.
 const NOT_IN_CORE: [&str; 8] = [
