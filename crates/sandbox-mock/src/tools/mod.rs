@@ -1,92 +1,118 @@
-//! Commands of our own, in place of the engine's or besides them.
+//! The programs of the sandbox that are ours.
+//!
+//! The engine brings most of a small container's programs along. Ours stand in
+//! where its own lose bytes, cut silently, keep too much in memory or answer
+//! unlike GNU. Each is a function over [`io::Io`].
 
+mod cat;
+mod cmp;
+mod copy;
+mod cut;
+mod dd;
+mod getopt;
+mod head_tail;
+mod ident;
+mod io;
+mod ls;
+mod mode;
+mod od;
+mod produce;
+mod readlink;
 mod rm;
+mod run;
+mod shell;
+mod sleep;
+mod sort;
+mod stat;
+mod tee;
+mod text;
+mod time;
+mod tr;
+mod walk;
+mod wc;
 
 use std::sync::Arc;
 
-use bashkit::{BashBuilder, Builtin, BuiltinContext, ExecResult, async_trait};
+use bashkit::BashBuilder;
 
 use crate::shell::Session;
+use io::{Entry, Tool, tool};
+use run::{RUNNERS, Runner};
 
-/// Which of the engine's commands stay: not those that no small container has, nor those that
-/// mislead.
+const TOOLS: &[(&str, Entry)] = &[
+    ("cat", tool!(cat::run)),
+    ("chgrp", tool!(mode::chown)),
+    ("chmod", tool!(mode::chmod)),
+    ("chown", tool!(mode::chown)),
+    ("cmp", tool!(cmp::run)),
+    ("cp", tool!(copy::cp)),
+    ("cut", tool!(cut::run)),
+    ("dd", tool!(dd::run)),
+    ("groups", tool!(ident::groups)),
+    ("head", tool!(head_tail::head)),
+    ("id", tool!(ident::id)),
+    ("ln", tool!(copy::ln)),
+    ("logname", tool!(ident::whoami)),
+    ("ls", tool!(ls::run)),
+    ("mv", tool!(copy::mv)),
+    ("od", tool!(od::run)),
+    ("readlink", tool!(readlink::readlink)),
+    ("realpath", tool!(readlink::readlink)),
+    ("rev", tool!(head_tail::rev)),
+    ("seq", tool!(produce::seq)),
+    ("shuf", tool!(sort::shuf)),
+    ("sleep", tool!(sleep::run)),
+    ("sort", tool!(sort::run)),
+    ("stat", tool!(stat::run)),
+    ("tac", tool!(head_tail::tac)),
+    ("tail", tool!(head_tail::tail)),
+    ("tee", tool!(tee::run)),
+    ("tr", tool!(tr::run)),
+    ("uniq", tool!(sort::uniq)),
+    ("wc", tool!(wc::run)),
+    ("whoami", tool!(ident::whoami)),
+    ("yes", tool!(produce::yes)),
+];
+
+/// Programs of the engine that a minimal Debian image does not have.
+const ABSENT: &[&str] = &[
+    "assert", "bc", "bunzip2", "busybox", "bzcat", "bzip2", "column", "csv", "curl", "dotenv",
+    "envsubst", "file", "free", "gawk", "git", "glob", "hexdump", "http", "json", "less", "log",
+    "make", "man", "nano", "openssl", "parallel", "patch", "pgrep", "pkill", "ps", "retry", "rg",
+    "semver", "ssh", "strings", "sudo", "template", "tomlq", "tree", "unzip", "uptime", "uuidgen",
+    "verify", "vi", "vim", "watch", "wget", "xxd", "yq", "zip",
+];
+
+/// Which of the engine's commands stay: a sandbox has the shell's builtins and
+/// the programs of a minimal Debian image, and says "command not found" of any
+/// other, as that image does.
 pub(crate) fn keeps(name: &str) -> bool {
-    !matches!(
-        name,
-        "assert"
-            | "bc"
-            | "csv"
-            | "curl"
-            | "dotenv"
-            | "file"
-            | "git"
-            | "glob"
-            | "hexdump"
-            | "http"
-            | "json"
-            | "less"
-            | "log"
-            | "make"
-            | "man"
-            | "nano"
-            | "retry"
-            | "rg"
-            | "runas"
-            | "semver"
-            | "ssh"
-            | "su"
-            | "sudo"
-            | "template"
-            | "tomlq"
-            | "tree"
-            | "unzip"
-            | "verify"
-            | "vi"
-            | "vim"
-            | "wget"
-            | "xxd"
-            | "yq"
-            | "zip"
-    )
+    !ABSENT.contains(&name)
 }
 
-/// Adds our commands to a shell.
+/// Gives a shell our commands, on the files as its user sees them.
 pub(crate) fn register(builder: BashBuilder, session: &Arc<Session>) -> BashBuilder {
-    builder
-        .builtin("rm", Box::new(rm::Rm(session.view.clone())))
-        .builtin("umask", Box::new(Umask(session.clone())))
-        .builtin("disown", Box::new(Disown))
-}
-
-/// `umask`: the mask of the command's view of the files.
-struct Umask(Arc<Session>);
-
-#[async_trait]
-impl Builtin for Umask {
-    async fn execute(&self, ctx: BuiltinContext<'_>) -> bashkit::Result<ExecResult> {
-        let view = &self.0.view;
-        match ctx.args.first().map(String::as_str) {
-            None => Ok(ExecResult::ok(format!("{:04o}\n", view.umask()))),
-            Some(mask) => match u32::from_str_radix(mask, 8) {
-                Ok(mask) if mask <= 0o777 => {
-                    view.set_umask(mask);
-                    Ok(ExecResult::ok(String::new()))
-                }
-                _ => Ok(ExecResult::err(
-                    format!("sh: umask: {mask}: octal number out of range\n"),
-                    1,
-                )),
+    let view = &session.view;
+    let builder = TOOLS.iter().fold(builder, |builder, (name, entry)| {
+        builder.command(
+            *name,
+            Tool {
+                entry: *entry,
+                view: Arc::clone(view),
             },
-        }
-    }
-}
-
-/// `disown`: jobs outlive their command anyway.
-struct Disown;
-
-#[async_trait]
-impl Builtin for Disown {
-    async fn execute(&self, _: BuiltinContext<'_>) -> bashkit::Result<ExecResult> {
-        Ok(ExecResult::ok(String::new()))
-    }
+        )
+    });
+    let builder = RUNNERS.iter().fold(builder, |builder, (name, kind)| {
+        builder.builtin(
+            *name,
+            Box::new(Runner {
+                kind: *kind,
+                view: Arc::clone(view),
+            }),
+        )
+    });
+    builder
+        .builtin("rm", Box::new(rm::Rm(Arc::clone(view))))
+        .builtin("umask", Box::new(shell::Umask(Arc::clone(view))))
+        .builtin("disown", Box::new(shell::Disown))
 }

@@ -8,9 +8,9 @@ mod ops;
 mod table;
 mod view;
 
-pub(crate) use error::FsError;
+pub(crate) use error::{FsError, FsResult};
 pub(crate) use image::{Account, Accounts, HOSTNAME, base};
-pub(crate) use node::FileKind;
+pub(crate) use node::{Cred, FileKind, Stat};
 pub(crate) use ops::{How, Vfs};
 pub(crate) use table::{Last, Table};
 pub(crate) use view::View;

@@ -1,0 +1,178 @@
+//! `yes` and `seq`: output without end, at the reader's pace.
+//!
+//! Neither keeps what it writes. Where it goes is bounded: the collector keeps
+//! a head and a tail, files and captures count against the sandbox's budget.
+
+use std::fmt::Write as _;
+
+use super::io::{CHUNK, Io, Run};
+
+pub(super) async fn yes(io: &mut Io) -> Run<i32> {
+    let line = if io.args.is_empty() {
+        "y\n".to_owned()
+    } else {
+        io.args.join(" ") + "\n"
+    };
+    let block = line.repeat(1 + 4096 / line.len()).into_bytes();
+    loop {
+        io.write(&block).await?;
+        io.flush().await?;
+    }
+}
+
+struct Sequence {
+    first: f64,
+    step: f64,
+    last: f64,
+    precision: usize,
+}
+
+pub(super) async fn seq(io: &mut Io) -> Run<i32> {
+    let mut separator = "\n".to_owned();
+    let mut equal_width = false;
+    let mut format = None;
+    let mut numbers = Vec::new();
+    let args = io.args.clone();
+    let mut args = args.iter();
+    // Not getopt: `-1` is a number here.
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "-w" | "--equal-width" => equal_width = true,
+            "-s" | "--separator" => separator = args.next().cloned().unwrap_or_default(),
+            "-f" | "--format" => format = args.next().cloned(),
+            "--" => {}
+            other => {
+                if let Some(value) = other
+                    .strip_prefix("-s")
+                    .or(other.strip_prefix("--separator="))
+                {
+                    value.clone_into(&mut separator);
+                } else if let Some(value) =
+                    other.strip_prefix("-f").or(other.strip_prefix("--format="))
+                {
+                    format = Some(value.to_owned());
+                } else {
+                    numbers.push(other.to_owned());
+                }
+            }
+        }
+    }
+    let Some(range) = sequence(io, &numbers).await? else {
+        return Ok(1);
+    };
+    if range.step == 0.0 {
+        return io
+            .fail(format!("invalid Zero increment value: '{}'", numbers[1]), 1)
+            .await;
+    }
+    let (prefix, precision, suffix) = match &format {
+        Some(format) => match percent(format, range.precision) {
+            Some(parts) => parts,
+            None => {
+                return io
+                    .fail(format!("format '{format}' has no % directive"), 1)
+                    .await;
+            }
+        },
+        None => (String::new(), range.precision, String::new()),
+    };
+    let width = if equal_width {
+        let text = |x: f64| format!("{x:.precision$}").len();
+        text(range.first).max(text(range.last))
+    } else {
+        0
+    };
+    let mut block = String::new();
+    let slack = range.step.abs() * 1e-9;
+    let mut index: u64 = 0;
+    loop {
+        // Never summed up: rounding would add up too.
+        #[allow(
+            clippy::cast_precision_loss,
+            reason = "beyond 2^53 GNU's long double rounds as well"
+        )]
+        let value = range.first + range.step * index as f64;
+        let past = if range.step > 0.0 {
+            value > range.last + slack
+        } else {
+            value < range.last - slack
+        };
+        if past {
+            break;
+        }
+        if index > 0 {
+            block.push_str(&separator);
+        }
+        block.push_str(&prefix);
+        // `seq -w` and a rounded `-0` both print like GNU's `%0*.*f`.
+        let value = if value == 0.0 { 0.0 } else { value };
+        let _ = write!(block, "{value:0width$.precision$}");
+        block.push_str(&suffix);
+        index += 1;
+        if block.len() >= CHUNK {
+            io.write(block.as_bytes()).await?;
+            io.flush().await?;
+            block.clear();
+        }
+    }
+    if index > 0 {
+        block.push('\n');
+    }
+    io.write(block.as_bytes()).await?;
+    Ok(0)
+}
+
+async fn sequence(io: &mut Io, numbers: &[String]) -> Run<Option<Sequence>> {
+    let hint = format!("\nTry '{} --help' for more information.", io.name);
+    let mut values = Vec::new();
+    let mut precision = 0;
+    for (at, text) in numbers.iter().enumerate() {
+        match text.trim_start().parse::<f64>() {
+            Ok(value) if !value.is_nan() => values.push(value),
+            _ => {
+                io.complain(format!("invalid floating point argument: '{text}'{hint}"))
+                    .await?;
+                return Ok(None);
+            }
+        }
+        // The last number does not set how many places are printed.
+        if at == 0 || at + 1 < numbers.len() {
+            precision = precision.max(text.split_once('.').map_or(0, |(_, places)| places.len()));
+        }
+    }
+    if values.len() == 1 {
+        precision = 0;
+    }
+    let (first, step, last) = match values[..] {
+        [last] => (1.0, 1.0, last),
+        [first, last] => (first, 1.0, last),
+        [first, step, last] => (first, step, last),
+        [] => {
+            io.complain(format!("missing operand{hint}")).await?;
+            return Ok(None);
+        }
+        _ => {
+            io.complain(format!("extra operand '{}'{hint}", numbers[3]))
+                .await?;
+            return Ok(None);
+        }
+    };
+    Ok(Some(Sequence {
+        first,
+        step,
+        last,
+        precision,
+    }))
+}
+
+/// Splits `a%.3gb` into what stands before, the places, and what stands after.
+fn percent(format: &str, places: usize) -> Option<(String, usize, String)> {
+    let (before, rest) = format.split_once('%')?;
+    let end = rest.find(|c: char| c.is_ascii_alphabetic())?;
+    let places = match rest[..end].split_once('.') {
+        Some((_, places)) => places.parse().ok()?,
+        None if rest[end..].starts_with('f') => 6,
+        None => places,
+    };
+    Some((before.to_owned(), places, rest[end + 1..].to_owned()))
+}
