@@ -201,6 +201,18 @@ impl Io {
         }
     }
 
+    /// A turn for others, and the end where the command is at its own.
+    pub(super) async fn turn(&mut self) -> Run {
+        tokio::task::yield_now().await;
+        if let Some(budget) = &self.budget {
+            let alive = budget
+                .try_with(ExecutionBudget::check)
+                .map_err(|_| Error::Cancelled)?;
+            alive.map_err(Error::from)?;
+        }
+        Ok(())
+    }
+
     /// Writes to standard error as it is, after what stands on standard output.
     pub(super) async fn report(&mut self, text: &str) -> Run {
         match self.stderr.write_all(text.as_bytes()).await {

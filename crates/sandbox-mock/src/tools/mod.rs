@@ -8,22 +8,28 @@ mod cat;
 mod cmp;
 mod copy;
 mod cut;
+mod date;
 mod dd;
+mod diff;
 mod getopt;
+mod gzip;
 mod head_tail;
 mod ident;
 mod io;
 mod ls;
+mod mktemp;
 mod mode;
 mod od;
 mod produce;
 mod readlink;
 mod rm;
 mod run;
+mod sed;
 mod shell;
 mod sleep;
 mod sort;
 mod stat;
+mod tar;
 mod tee;
 mod text;
 mod time;
@@ -47,18 +53,24 @@ const TOOLS: &[(&str, Entry)] = &[
     ("cmp", tool!(cmp::run)),
     ("cp", tool!(copy::cp)),
     ("cut", tool!(cut::run)),
+    ("date", tool!(date::run)),
     ("dd", tool!(dd::run)),
+    ("diff", tool!(diff::run)),
     ("groups", tool!(ident::groups)),
+    ("gunzip", tool!(gzip::run)),
+    ("gzip", tool!(gzip::run)),
     ("head", tool!(head_tail::head)),
     ("id", tool!(ident::id)),
     ("ln", tool!(copy::ln)),
     ("logname", tool!(ident::whoami)),
     ("ls", tool!(ls::run)),
+    ("mktemp", tool!(mktemp::run)),
     ("mv", tool!(copy::mv)),
     ("od", tool!(od::run)),
     ("readlink", tool!(readlink::readlink)),
     ("realpath", tool!(readlink::readlink)),
     ("rev", tool!(head_tail::rev)),
+    ("sed", tool!(sed::run)),
     ("seq", tool!(produce::seq)),
     ("shuf", tool!(sort::shuf)),
     ("sleep", tool!(sleep::run)),
@@ -66,12 +78,14 @@ const TOOLS: &[(&str, Entry)] = &[
     ("stat", tool!(stat::run)),
     ("tac", tool!(head_tail::tac)),
     ("tail", tool!(head_tail::tail)),
+    ("tar", tool!(tar::run)),
     ("tee", tool!(tee::run)),
     ("tr", tool!(tr::run)),
     ("uniq", tool!(sort::uniq)),
     ("wc", tool!(wc::run)),
     ("whoami", tool!(ident::whoami)),
     ("yes", tool!(produce::yes)),
+    ("zcat", tool!(gzip::run)),
 ];
 
 /// Programs of the engine that a minimal Debian image does not have.

@@ -7,8 +7,13 @@ use crate::vfs::{Accounts, FileKind, Last, Stat};
 
 /// `drwxr-xr-x`.
 pub(super) fn text(stat: &Stat) -> String {
+    rights(stat.kind, stat.mode)
+}
+
+/// [`text`] of a kind and a mode.
+pub(super) fn rights(kind: FileKind, mode: u32) -> String {
     let mut out = String::with_capacity(10);
-    out.push(match stat.kind {
+    out.push(match kind {
         FileKind::File => '-',
         FileKind::Dir => 'd',
         FileKind::Symlink => 'l',
@@ -17,10 +22,10 @@ pub(super) fn text(stat: &Stat) -> String {
     });
     let special = [(0o4000, 's', 'S'), (0o2000, 's', 'S'), (0o1000, 't', 'T')];
     for (who, (bit, set, set_only)) in special.into_iter().enumerate() {
-        let bits = stat.mode >> (6 - 3 * who);
+        let bits = mode >> (6 - 3 * who);
         out.push(if bits & 4 != 0 { 'r' } else { '-' });
         out.push(if bits & 2 != 0 { 'w' } else { '-' });
-        out.push(match (bits & 1 != 0, stat.mode & bit != 0) {
+        out.push(match (bits & 1 != 0, mode & bit != 0) {
             (true, true) => set,
             (false, true) => set_only,
             (true, false) => 'x',
