@@ -29,7 +29,7 @@ static ZEROS: [u8; CHUNK] = [0; CHUNK];
 /// The most one tool keeps in memory; beyond it the tool ends with
 /// "Cannot allocate memory". Under the engine's own limit, which ends the
 /// whole command.
-pub(super) const MEMORY: usize = 64 << 20;
+pub(super) const MEMORY: usize = 32 << 20;
 
 /// What a tool says when it would keep more than [`MEMORY`].
 pub(super) const NO_MEMORY: &str = "Cannot allocate memory";

@@ -574,9 +574,7 @@ fn add(
                 .vfs()
                 .read_link(path, io.cred())
                 .map_err(|e| e.strerror().to_owned())?;
-            archive
-                .append_link(&mut header, name, &*target)
-                .map_err(said)
+            link(archive, &mut header, name, &target).map_err(said)
         }
         FileKind::Fifo => {
             header.set_entry_type(EntryType::Fifo);
@@ -589,7 +587,7 @@ fn add(
             {
                 inodes.insert(stat.ino, first.clone());
                 header.set_entry_type(EntryType::Link);
-                return archive.append_link(&mut header, name, first).map_err(said);
+                return link(archive, &mut header, name, &first).map_err(said);
             }
             let content = io
                 .vfs()
@@ -682,6 +680,19 @@ impl Member {
         );
         format!("{rights} {} {size} {when} {}{link}", self.owner, self.name)
     }
+}
+
+/// Adds a link to `target`.
+fn link(
+    archive: &mut Builder<Vec<u8>>,
+    header: &mut Header,
+    name: &str,
+    target: &str,
+) -> std::io::Result<()> {
+    if header.set_link_name_literal(target).is_ok() {
+        return append(archive, header, name, &[]);
+    }
+    archive.append_link(header, name, target)
 }
 
 /// Adds a member; a name that is too long for its field gets one of its own.
