@@ -26,6 +26,9 @@ mod streaming;
 mod tools;
 mod vfs;
 
+#[doc = include_str!("../docs/fidelity.md")]
+pub mod fidelity {}
+
 pub use config::MockConfig;
 pub use faults::{Calls, Faults};
 pub use provider::MockProvider;
