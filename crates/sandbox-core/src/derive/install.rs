@@ -199,3 +199,52 @@ pub(crate) async fn install(
         .stdin(stdin);
     script::run(backend, INSTALL, run).await.map(drop)
 }
+
+/// New content that comes in parts: collected in a temporary file, then put in place at once.
+pub(crate) struct Parts<'a> {
+    backend: &'a dyn SandboxBackend,
+    path: &'a SandboxPath,
+    token: String,
+    sent: u64,
+}
+
+impl<'a> Parts<'a> {
+    pub(crate) fn new(backend: &'a dyn SandboxBackend, path: &'a SandboxPath) -> Self {
+        Self {
+            backend,
+            path,
+            token: random_token(),
+            sent: 0,
+        }
+    }
+
+    /// Sends the next bytes.
+    pub(crate) async fn push(&mut self, part: Bytes) -> Result<()> {
+        let length = part.len() as u64;
+        let run = self.run("part", self.sent, length).stdin(part);
+        script::run(self.backend, INSTALL, run).await?;
+        self.sent += length;
+        Ok(())
+    }
+
+    /// Puts what was sent in place; gives its size.
+    pub(crate) async fn finish(&mut self) -> Result<u64> {
+        let run = self.run("parts", 0, self.sent);
+        script::run(self.backend, INSTALL, run).await?;
+        Ok(self.sent)
+    }
+
+    /// Throws away what was sent.
+    pub(crate) async fn abandon(&self) -> Result<()> {
+        let run = self.run("drop", 0, 0);
+        script::run(self.backend, INSTALL, run).await.map(drop)
+    }
+
+    fn run(&self, action: &str, old: u64, new: u64) -> Run {
+        Run::on(self.path)
+            .arg(&self.token)
+            .arg(action)
+            .arg(old)
+            .arg(new)
+    }
+}

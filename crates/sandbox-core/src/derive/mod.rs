@@ -4,7 +4,7 @@
 //! is the one place that chooses between these and a backend's own
 //! [`NativeFiles`](crate::NativeFiles). Who implements those finds the parts that need no sandbox
 //! here too, so that both ways answer alike: [`page`], [`apply`], [`Pattern`],
-//! [`matching_lines`].
+//! [`matching_lines`], [`pack_tree`], [`unpack_tree`].
 
 mod delete;
 mod edit;
@@ -28,5 +28,5 @@ pub use ls::ls;
 pub use pattern::Pattern;
 pub use read::{has_binary_name, is_binary, page, read};
 pub use transfer::{download_to, upload_from};
-pub use tree::{download_dir, upload_dir};
+pub use tree::{download_dir, pack_tree, unpack_tree, upload_dir};
 pub use write::write;

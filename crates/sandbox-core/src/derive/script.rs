@@ -98,7 +98,12 @@ impl Run {
         self
     }
 
-    #[expect(dead_code, reason = "for the search operations")]
+    /// How long it may take.
+    pub(crate) fn time(mut self, time: Duration) -> Self {
+        self.timeout = time;
+        self
+    }
+
     /// A bound of its own on what the script prints, in bytes.
     pub(crate) fn output_limit(mut self, bytes: u64) -> Self {
         self.output_limit = bytes;
