@@ -237,7 +237,7 @@ mod tests {
             variables: [("HOME", "/root"), ("A", "x"), ("EMPTY", "")]
                 .map(|(name, value)| (name.into(), value.into()))
                 .into(),
-            directory: "/work".into(),
+            directory: "/home".into(),
             profile,
         }
     }
@@ -255,7 +255,7 @@ mod tests {
             "/f/a$NOPE.txt"
         );
         assert_eq!(absolute(Profile::Default, "~/x").unwrap(), "/root/x");
-        assert_eq!(absolute(Profile::Default, "a/~").unwrap(), "/work/a/~");
+        assert_eq!(absolute(Profile::Default, "a/~").unwrap(), "/home/a/~");
     }
 
     #[test]
@@ -270,7 +270,7 @@ mod tests {
             ("/a$1b", "/ab"),
             ("/a${}b", "/ab"),
             ("/${A}${EMPTY}$A", "/xx"),
-            ("rel/r", "/work/rel/r"),
+            ("rel/r", "/home/rel/r"),
         ] {
             assert_eq!(absolute(Profile::Stock, path).unwrap(), expanded, "{path}");
         }

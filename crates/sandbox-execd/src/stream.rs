@@ -3,6 +3,7 @@
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
@@ -31,6 +32,8 @@ impl Feeder {
 
     /// Ends the body in a way the reader can't mistake for its end.
     pub(crate) async fn fail(self, error: io::Error) {
+        // A failing body takes along what was not written yet.
+        tokio::time::sleep(Duration::from_millis(50)).await;
         let _ = self.sender.send(Err(error)).await;
     }
 }

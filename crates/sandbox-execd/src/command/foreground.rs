@@ -236,7 +236,9 @@ impl Stream {
             let mut left = rustix::io::ioctl_fionread(pipe.as_fd()).unwrap_or(0);
             while left > 0 {
                 let most = out_buffer.len().min(usize::try_from(left).unwrap_or(READ));
-                let Ok(length @ 1..) = pipe.try_read(&mut out_buffer[..most]) else {
+                // Past the runtime, which may not have heard yet that there is something.
+                let Ok(length @ 1..) = rustix::io::read(pipe.as_fd(), &mut out_buffer[..most])
+                else {
                     break;
                 };
                 left -= length as u64;
