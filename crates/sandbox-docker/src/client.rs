@@ -173,7 +173,13 @@ impl Engine {
             let removed = self.docker.remove_container(id, Some(options));
             match within("remove the container", SLOW, removed).await {
                 Ok(()) => return Ok(()),
-                Err(e) if e.kind() == ErrorKind::SandboxGone => return Ok(()),
+                // It is gone, or it was just starting or ending and could not be killed: the
+                // engine says both alike.
+                Err(e) if e.kind() == ErrorKind::SandboxGone => match self.inspect(id).await {
+                    Err(e) if e.kind() == ErrorKind::SandboxGone => return Ok(()),
+                    _ if started.elapsed() < SLOW => {}
+                    _ => return Err(e),
+                },
                 // Its removal is under way already.
                 Err(e) if e.kind() == ErrorKind::AlreadyExists && started.elapsed() < SLOW => {}
                 Err(e) => return Err(e),

@@ -1,0 +1,114 @@
+//! Commands, and what happens to them from outside.
+
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use sandbox_core::{Command, ErrorKind, Status};
+
+use crate::support::{BUSYBOX, GNU, docker, sandbox};
+
+pub(crate) async fn stopped_from_outside_is_gone() {
+    let sandbox = sandbox(GNU, "0").await;
+    docker(&["kill", sandbox.id().as_str()]);
+    let start = Instant::now();
+    let gone = sandbox.execute("echo hi").await.unwrap_err();
+    assert_eq!(gone.kind(), ErrorKind::SandboxGone, "{gone}");
+    let gone = sandbox.upload("/tmp/x", "x").await.unwrap_err();
+    assert_eq!(gone.kind(), ErrorKind::SandboxGone, "{gone}");
+    assert!(start.elapsed() < Duration::from_secs(10));
+}
+
+pub(crate) async fn a_command_whose_container_dies_is_lost_and_keeps_its_output() {
+    let sandbox = sandbox(GNU, "1000").await;
+    let id = sandbox.id().to_string();
+    let killer = async {
+        tokio::time::sleep(Duration::from_millis(1500)).await;
+        docker(&["kill", &id]);
+    };
+    let start = Instant::now();
+    let (run, ()) = tokio::join!(sandbox.execute("echo before; sleep 60"), killer);
+    let run = run.unwrap();
+    assert!(matches!(run.status, Status::Lost(_)), "{:?}", run.status);
+    assert_eq!(run.stdout, "before\n");
+    assert!(start.elapsed() < Duration::from_secs(10));
+}
+
+pub(crate) async fn paused_from_outside_is_told() {
+    let sandbox = sandbox(GNU, "0").await;
+    docker(&["pause", sandbox.id().as_str()]);
+    let command = Command::shell("echo hi").timeout(Duration::from_secs(3));
+    let paused = sandbox.execute(command).await.unwrap_err();
+    assert_eq!(paused.kind(), ErrorKind::SandboxPaused, "{paused}");
+    let paused = sandbox.download("/etc/passwd").await.unwrap_err();
+    assert_eq!(paused.kind(), ErrorKind::SandboxPaused, "{paused}");
+    docker(&["unpause", sandbox.id().as_str()]);
+    assert_eq!(sandbox.execute("echo ok").await.unwrap().stdout, "ok\n");
+}
+
+pub(crate) async fn every_exit_code_arrives() {
+    let sandbox = sandbox(BUSYBOX, "1000").await;
+    for tens in 0..20 {
+        let runs = (0..10).map(|n| sandbox.execute(format!("exit {}", tens * 10 + n)));
+        for (n, run) in (0..).zip(join_all(runs).await) {
+            assert_eq!(run.unwrap().status, Status::Exited(tens * 10 + n));
+        }
+    }
+}
+
+pub(crate) async fn hundreds_at_once_get_their_own_output() {
+    let sandbox = sandbox(GNU, "0").await;
+    for round in 0..10 {
+        let runs = (0..50).map(|i| sandbox.execute(format!("echo running-{round}-{i}")));
+        for (i, run) in join_all(runs).await.into_iter().enumerate() {
+            assert_eq!(
+                run.unwrap().stdout,
+                format!("running-{round}-{i}\n").as_str()
+            );
+        }
+    }
+}
+
+pub(crate) async fn frames_in_the_output_are_bytes() {
+    let sandbox = sandbox(GNU, "0").await;
+    let forged = sandbox
+        .execute(r"printf '\001\000\000\000\000\000\000\005hello'")
+        .await
+        .unwrap();
+    assert_eq!(forged.stdout, b"\x01\0\0\0\0\0\0\x05hello");
+    let command = Command::shell("head -c 1000000 /dev/urandom >r; base64 -w0 r; sha256sum r >&2")
+        .output_limit(2_000_000);
+    let run = sandbox.execute(command).await.unwrap();
+    assert_eq!(run.stdout.bytes().len(), 1_333_336);
+    let back = Command::shell("base64 -d | sha256sum").stdin(run.stdout.bytes().clone());
+    let back = sandbox.execute(back).await.unwrap();
+    assert_eq!(back.stdout.bytes()[..64], run.stderr.bytes()[..64]);
+}
+
+pub(crate) async fn starting_commands_survive_another_one_s_death() {
+    let sandbox = sandbox(GNU, "0").await;
+    for _ in 0..5 {
+        let doomed = Command::shell("sleep 50 & sleep 60").timeout(Duration::from_millis(300));
+        let doomed = sandbox.execute(doomed);
+        let others = join_all((0..20).map(|i| {
+            let sandbox = &sandbox;
+            async move {
+                tokio::time::sleep(Duration::from_millis(i * 40)).await;
+                sandbox.execute("echo alive").await
+            }
+        }));
+        let (doomed, others) = tokio::join!(doomed, others);
+        assert_eq!(doomed.unwrap().status, Status::TimedOut);
+        for other in others {
+            assert_eq!(other.unwrap().stdout, "alive\n");
+        }
+    }
+}
+
+pub(crate) async fn zombies_are_reaped() {
+    let sandbox = sandbox(GNU, "1000").await;
+    let many = "i=0; while [ $i -lt 300 ]; do (sleep 0 &); i=$((i+1)); done; sleep 1; \
+                grep -c '^[0-9]* ([^)]*) Z' /proc/[0-9]*/stat | grep -c ':1$'";
+    let run = sandbox.execute(many).await.unwrap();
+    let zombies: u32 = run.stdout.to_text().trim().parse().unwrap();
+    assert!(zombies < 10, "{zombies}");
+}
