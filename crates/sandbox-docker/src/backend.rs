@@ -71,13 +71,8 @@ impl DockerSandbox {
     }
 
     /// Runs one of the keeper's scripts as root.
-    async fn ask_keeper(&self, script: &str, args: &[String]) -> Result<String> {
-        let mut argv = ["/bin/sh", "-c", script, "sandbox"]
-            .map(str::to_owned)
-            .to_vec();
-        argv.extend_from_slice(args);
-        let root = Some("0:0".to_owned());
-        let (code, printed) = self.container.program(argv, root, ASK).await?;
+    async fn ask_keeper(&self, script: Command) -> Result<String> {
+        let (code, printed) = self.container.program(&script, ASK).await?;
         if code == 0 {
             Ok(printed.to_text())
         } else {
@@ -224,7 +219,7 @@ impl Streaming for DockerSandbox {
 #[async_trait]
 impl Lease for DockerSandbox {
     async fn expires_at(&self) -> Result<Option<SystemTime>> {
-        let left = self.ask_keeper(keeper::REMAINING, &[]).await?;
+        let left = self.ask_keeper(keeper::script(keeper::REMAINING)).await?;
         let left: i64 = left
             .trim()
             .parse()
@@ -236,7 +231,8 @@ impl Lease for DockerSandbox {
 
     async fn renew(&self, lifetime: Duration) -> Result<()> {
         let seconds = keeper::seconds(lifetime).to_string();
-        self.ask_keeper(keeper::RENEW, &[seconds]).await.map(drop)
+        let renew = keeper::script(keeper::RENEW).arg(seconds);
+        self.ask_keeper(renew).await.map(drop)
     }
 
     async fn pause(&self) -> Result<()> {

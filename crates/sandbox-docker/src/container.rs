@@ -12,7 +12,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::client::{Engine, EngineAddress};
 use crate::error;
-use crate::exec::{self, COMMAND_ID, EngineExec, Launch, Look, Route};
+use crate::exec::{self, EngineExec, Launch, Look, Route};
 use crate::running::{Running, Sink};
 
 /// What is kept of the output of a short program of ours.
@@ -147,7 +147,7 @@ impl Container {
                 .collect(),
             _ => return Err(Error::unsupported("this form of command")),
         };
-        let id = token();
+        let id = shell::command_id();
         let mut env: Vec<String> = Vec::new();
         if let (None, Some(home)) = (&command.user, &self.place.home)
             && !command.env.contains_key("HOME")
@@ -155,7 +155,7 @@ impl Container {
             env.push(format!("HOME={home}"));
         }
         env.extend(command.env.iter().map(|(k, v)| format!("{k}={v}")));
-        env.push(format!("{COMMAND_ID}={id}"));
+        env.push(format!("{}={id}", shell::COMMAND_ID));
         let launch = Launch {
             argv,
             env,
@@ -210,14 +210,14 @@ impl Container {
         sink: &mut impl Sink,
         limit: Duration,
     ) -> Result<i32> {
-        let id = token();
+        let id = shell::command_id();
         let mut argv = ["/bin/sh", "-c", script, "sandbox"]
             .map(str::to_owned)
             .to_vec();
         argv.extend(args);
         let launch = Launch {
             argv,
-            env: vec!["LC_ALL=C".to_owned(), format!("{COMMAND_ID}={id}")],
+            env: vec!["LC_ALL=C".to_owned(), format!("{}={id}", shell::COMMAND_ID)],
             user: self.place.user.clone(),
             cwd: Some("/".to_owned()),
             stdin: !input.is_empty(),
@@ -232,21 +232,16 @@ impl Container {
         }
     }
 
-    /// Runs one of our own short programs as `user`, and gives its exit code and what it printed
-    /// on stdout. If this is dropped, the program goes on.
+    /// Runs one of our own short programs, and gives its exit code and what it printed on stdout.
+    /// If this is dropped, the program goes on.
     pub(crate) async fn program(
         &self,
-        argv: Vec<String>,
-        user: Option<String>,
+        command: &Command,
         limit: Duration,
     ) -> Result<(i32, Captured)> {
-        let launch = Launch {
-            argv,
-            env: vec!["LC_ALL=C".to_owned(), format!("{COMMAND_ID}={}", token())],
-            user,
-            cwd: Some("/".to_owned()),
-            stdin: false,
-        };
+        let (mut launch, _) = self.launch(command)?;
+        launch.env.push("LC_ALL=C".to_owned());
+        launch.cwd = Some("/".to_owned());
         let run = async {
             let name = self.route.prepare(&launch).await?;
             let (mut output, _stdin) = self.route.start(&name).await?;
@@ -270,14 +265,6 @@ impl Container {
             Err(_) => Err(error::timed_out("run a command of ours")),
         }
     }
-}
-
-/// 128 bits that user code can't guess.
-pub(crate) fn token() -> String {
-    use std::hash::{BuildHasher as _, RandomState};
-    // Each `RandomState` has keys of its own, seeded by the operating system.
-    let word = || RandomState::new().hash_one(std::time::Instant::now());
-    format!("{:016x}{:016x}", word(), word())
 }
 
 /// No sandbox of this id.

@@ -16,9 +16,6 @@ use tokio::io::AsyncWrite;
 use crate::client::Engine;
 use crate::error;
 
-/// The variable that every process of a command carries, and by which its tree is found.
-pub(crate) const COMMAND_ID: &str = "SANDBOX_COMMAND_ID";
-
 /// What the arguments and variables of one program may take in sum. Linux takes 2 MiB at the usual
 /// stack limit, and the pointers count too.
 pub(crate) const MAX_ARGUMENTS: usize = 1_500_000;

@@ -4,9 +4,11 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use sandbox_core::{Error, ErrorKind, FileDownload, FileUpload, Result, Stream, call, defaults};
+use sandbox_core::{
+    Error, ErrorKind, FileDownload, FileUpload, Result, Stream, call, defaults, shell,
+};
 
-use crate::container::{Container, token};
+use crate::container::Container;
 use crate::error;
 use crate::running::Sink;
 
@@ -103,7 +105,7 @@ async fn download_batch(
     batch: &[FileDownload],
     results: &mut Vec<Result<Bytes>>,
 ) -> Result<()> {
-    let token = token();
+    let token = shell::command_id();
     let args = std::iter::once(token.clone()).chain(batch.iter().flat_map(|f| {
         [
             f.path.as_str().to_owned(),

@@ -73,10 +73,8 @@ fn left_unstarted(found: &ContainerSummary) -> bool {
 /// Whether its owner let it go and its lifetime is not over. One that can't be asked is left alone.
 async fn let_go(engine: &Engine, id: &str) -> bool {
     let container = Container::new(engine.clone(), id.to_owned(), Place::default(), 0);
-    let argv = ["/bin/sh", "-c", keeper::LET_GO_OF]
-        .map(str::to_owned)
-        .to_vec();
-    match container.program(argv, Some("0:0".to_owned()), ASK).await {
+    let ask = keeper::script(keeper::LET_GO_OF);
+    match container.program(&ask, ASK).await {
         Ok((code, _)) => code == 0,
         Err(error) => {
             tracing::warn!(sandbox.id = id, %error, "could not be asked whether it was let go");

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bollard::container::LogOutput;
 use futures_util::{Stream, StreamExt as _};
-use sandbox_core::{Error, ErrorKind, Result};
+use sandbox_core::{Command, Error, ErrorKind, Result};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::Mutex;
 
@@ -79,6 +79,13 @@ echo homeless"#;
 /// Run as root, this succeeds if the owner let the sandbox go or its lifetime is not over.
 pub(crate) const LET_GO_OF: &str = r#"cd /run/sandbox-keeper && [ -e detached ] &&
 [ "$(cat expires)" -gt "$(date +%s)" ]"#;
+
+/// One of the scripts above as a command of root.
+pub(crate) fn script(text: &str) -> Command {
+    Command::new("/bin/sh")
+        .args(["-c", text, "sandbox"])
+        .user("0:0")
+}
 
 /// Reads the keeper's first line.
 pub(crate) async fn ready(

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -14,13 +14,15 @@ use bollard::models::{
 use sandbox_core::{
     BackendUrl, Error, ErrorKind, Filter, Hardening, KillGuard, KillTicket, Network, Result,
     SandboxBackend, SandboxId, SandboxInfo, SandboxPath, SandboxProvider, SandboxSpec,
-    SandboxState, SpecSupport, defaults,
+    SandboxState, SpecSupport, defaults, shell,
 };
+
+use tokio::sync::watch;
 
 use crate::backend::DockerSandbox;
 use crate::client::{Engine, EngineAddress};
 use crate::config::{DockerConfig, Pull};
-use crate::container::{Container, Place, no_such, token};
+use crate::container::{Container, Place, no_such};
 use crate::keeper::Tether;
 use crate::owner::Owner;
 use crate::socket::{Address, Surroundings};
@@ -29,9 +31,9 @@ use crate::{error, gc, keeper, labels, mounts, pull, users};
 /// How long a named sandbox that somebody else makes may take.
 const OTHERS: Duration = Duration::from_secs(90);
 
-/// How long a container that was asked for may take to appear, once nobody waits for it. An engine
+/// How long a container that was asked for may take to appear, if the answer was lost. An engine
 /// with much to do takes seconds.
-const APPEARS: Duration = Duration::from_secs(20);
+const APPEARS: Duration = Duration::from_secs(10);
 
 /// How long asking a container may take.
 const ASK: Duration = Duration::from_secs(20);
@@ -101,27 +103,32 @@ impl Docker {
             workdir: Some(workdir.as_str().to_owned()),
             home: None,
         };
-        let token = token();
+        let token = shell::command_id();
         let mut body = self.body(image, &spec, owned)?;
         let me = Owner::current().filter(|_| owned).map(|o| o.to_label());
         body.labels = Some(labels::of(&token, me.as_deref(), &place, &spec.labels));
         let own_name = format!("sandbox-{}", &token[..16]);
-        let name = name.unwrap_or(&own_name);
 
         // From here on there may be a container, whatever the engine answers.
-        let known = Arc::new(OnceLock::new());
-        let guard = KillGuard::arm(ticket(self.engine.address(), token, known.clone()));
-        let platform = self.config.platform.as_deref();
-        let (id, mut warnings) = match self.engine.create(name, platform, body).await {
-            Ok(made) => made,
-            Err(e) => {
-                if !matches!(e.kind(), ErrorKind::Timeout | ErrorKind::Unavailable) {
-                    guard.disarm();
-                }
-                return Err(e);
-            }
+        let (tell, told) = watch::channel(Answer::None);
+        let guard = KillGuard::arm(ticket(self.engine.address(), token, told));
+        // A task, so that the request is never cut off: a container that the engine is just making
+        // can't be removed.
+        let (engine, platform) = (self.engine.clone(), self.config.platform.clone());
+        let name = name.unwrap_or(&own_name).to_owned();
+        let create = tokio::spawn(async move {
+            let made = engine.create(&name, platform.as_deref(), body).await;
+            tell.send_replace(match &made {
+                Ok((id, _)) => Answer::Made(id.clone()),
+                Err(e) if unsure(e) => Answer::None,
+                Err(_) => Answer::Refused,
+            });
+            made
+        });
+        let (id, mut warnings) = match create.await {
+            Ok(made) => made?,
+            Err(e) => return Err(Error::new(ErrorKind::Unexpected, "no answer").because(e)),
         };
-        known.get_or_init(|| id.clone());
         warnings.retain(|w| !w.is_empty());
         let user = users::find(&self.engine, &id, place.user.as_deref().unwrap_or("0")).await?;
         self.make_workdir(&id, &workdir, &user).await?;
@@ -192,7 +199,7 @@ impl Docker {
             host.security_opt = Some(vec!["no-new-privileges".to_owned()]);
         }
         let env = spec.env.iter().map(|(k, v)| format!("{k}={v}"));
-        let keeper_id = format!("{}={}", crate::exec::COMMAND_ID, keeper::COMMAND_ID);
+        let keeper_id = format!("{}={}", shell::COMMAND_ID, keeper::COMMAND_ID);
         Ok(ContainerCreateBody {
             image: Some(image.to_owned()),
             // For the keeper; commands run as the spec's user.
@@ -271,30 +278,24 @@ impl Docker {
         let network = mode.is_none_or(|m| m != "none");
         let mut container = Container::new(self.engine.clone(), id, place, 0);
         // Also a proof that it takes commands.
-        let name = container
-            .place
-            .user
-            .clone()
-            .unwrap_or_else(|| "0".to_owned());
-        let (script, user) = if ours {
-            (keeper::AWAIT, Some("0:0".to_owned()))
+        let look = if ours {
+            let user = container.place.user.as_deref().unwrap_or("0");
+            keeper::script(keeper::AWAIT).arg(user.split(':').next().unwrap_or_default())
         } else {
-            (NEWEST, container.place.user.clone())
+            shell::floor_probe()
         };
-        let name = name.split(':').next().unwrap_or_default();
-        let argv = ["/bin/sh", "-c", script, "sandbox", name].map(str::to_owned);
-        let (code, printed) = container.program(argv.to_vec(), user, ASK).await?;
+        let (code, printed) = container.program(&look, ASK).await?;
         if code != 0 {
             return Err(Error::new(
                 ErrorKind::Unexpected,
                 "the container runs and does not take commands",
             ));
         }
-        let printed = printed.to_text();
-        if printed.trim() == "homeless" {
+        if !ours {
+            container.floor = shell::parse_floor(printed.bytes())?;
+        } else if printed == "homeless\n" {
             container.place.home.clone_from(&container.place.workdir);
         }
-        container.floor = printed.trim().parse().unwrap_or(0);
         Ok(DockerSandbox::new(
             container,
             None,
@@ -314,11 +315,6 @@ impl Docker {
         }
     }
 }
-
-/// Prints the start of the newest process that can be seen, in clock ticks.
-const NEWEST: &str = r#"m=0; for d in /proc/[0-9]*; do
-IFS= read -r l <"$d/stat" || continue; set -- ${l##*) }; [ "${20}" -gt "$m" ] && m=${20}
-done 2>/dev/null; echo "$m""#;
 
 #[async_trait]
 impl SandboxProvider for Docker {
@@ -445,28 +441,56 @@ fn user_of(image: &ImageInspect) -> String {
         .unwrap_or_else(|| "0".to_owned())
 }
 
-/// Ends the container of one call of `make`: the known one, or the one that the engine is still
-/// making although nobody waits for it any more.
-fn ticket(engine: EngineAddress, token: String, known: Arc<OnceLock<String>>) -> KillTicket {
+/// What the engine said to the request for a container.
+#[derive(Clone, Debug)]
+enum Answer {
+    /// Nothing, or nothing that tells.
+    None,
+    /// There is none.
+    Refused,
+    /// There is this one.
+    Made(String),
+}
+
+/// Whether the engine may have done what it did not answer to.
+fn unsure(e: &Error) -> bool {
+    matches!(
+        e.kind(),
+        ErrorKind::Timeout | ErrorKind::Unavailable | ErrorKind::Protocol
+    )
+}
+
+/// Ends the container of one call of `make`, also the one that the engine is still making although
+/// nobody waits for it any more.
+fn ticket(engine: EngineAddress, token: String, mut told: watch::Receiver<Answer>) -> KillTicket {
     KillTicket::new(SandboxId::new(token.clone()), move || async move {
         let engine = engine.open()?;
-        if let Some(id) = known.get() {
-            return engine.remove(id).await;
-        }
-        let dropped = Instant::now();
-        loop {
-            let found = engine
-                .list(vec![format!("{}={token}", labels::TOKEN)])
-                .await?;
-            for id in found.iter().filter_map(|c| c.id.as_deref()) {
-                engine.remove(id).await?;
-            }
-            if !found.is_empty() || dropped.elapsed() > APPEARS {
-                return Ok(());
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
+        // The other end is dropped after the answer, and when the runtime ends before it.
+        while told.changed().await.is_ok() {}
+        let answer = told.borrow().clone();
+        match answer {
+            Answer::Refused => Ok(()),
+            Answer::Made(id) => engine.remove(&id).await,
+            Answer::None => hunt(&engine, &token).await,
         }
     })
+}
+
+/// Ends a container that may appear: it is listed before it can be removed, and one that is
+/// removed too early appears again.
+async fn hunt(engine: &Engine, token: &str) -> Result<()> {
+    let mut seen = Instant::now();
+    while seen.elapsed() < APPEARS {
+        for found in engine
+            .list(vec![format!("{}={token}", labels::TOKEN)])
+            .await?
+        {
+            seen = Instant::now();
+            engine.remove(&found.id.unwrap_or_default()).await?;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    Ok(())
 }
 
 /// The container's name of a named sandbox: different names never become one.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use sandbox_core::{Error, ErrorKind, Result, defaults};
+use sandbox_core::{Error, ErrorKind, Result, defaults, shell};
 use tokio::time::{sleep, timeout};
 
 use crate::container::Container;
@@ -54,8 +54,9 @@ fn is_final(error: &Error) -> bool {
 
 /// One round; true when nothing was left.
 async fn kill_tree(container: &Container, target: &Target) -> Result<bool> {
-    let argv = tree_kill(&target.id, target.started.elapsed(), container.floor);
-    let (code, _) = container.program(argv, target.user.clone(), ROUND).await?;
+    let mut kill = shell::tree_kill(&target.id, target.started.elapsed(), container.floor);
+    kill.user.clone_from(&target.user);
+    let (code, _) = container.program(&kill, ROUND).await?;
     Ok(code == 0)
 }
 
@@ -85,32 +86,4 @@ pub(crate) async fn abandoned(container: &Container, name: &str, target: &Target
             container.engine.remove(&container.id).await
         }
     }
-}
-
-/// A process without an id whose parent is outside the container (0) is left alone: it is another
-/// program that the engine is just starting. Were it the command itself, its end can't be confirmed.
-///
-/// Arguments: the command's id, its age in hundredths of a second, a floor. No process that began
-/// before the floor (in clock ticks) is touched.
-const TREE_KILL: &str = r#"v=SANDBOX_COMMAND_ID=; m=$v$1
-st() { IFS= read -r l <"/proc/$1/stat" 2>/dev/null || return 1; set -- ${l##*) }; s0=$1; p0=$2; t0=${20}; }
-st $$; born=$((t0-$2-10)); [ "$born" -gt "$3" ] || born=$(($3+1)); up=" 1 $$ "; while [ "$p0" -gt 1 ]; do up="$up$p0 "; st "$p0" || break; done
-own() { seen=; while IFS= read -r l || [ -n "$l" ]; do case $l in *"$m"*) return 0;; *"$v"*) seen=1;; esac; done 2>/dev/null <"/proc/$1/environ"
- [ -n "$seen" ] && return 1; st "$1" || return 1; [ "$s0" = Z ] && return 1; [ "$p0" = 0 ] && return 1; [ "$t0" -ge "$born" ]; }
-r=0; s=" "; while [ $r -lt 100 ]; do r=$((r+1)); n=0; for d in /proc/[0-9]*; do p=${d#/proc/}; case $up in *" $p "*) continue;; esac
- case $s in *" $p "*) continue;; esac; if own "$p"; then kill -STOP "$p" 2>/dev/null && { n=$((n+1)); s="$s$p "; }; fi; done; [ $n = 0 ] && break; done; [ "$s" = " " ] || kill -KILL $s; exit 0"#;
-
-fn tree_kill(id: &str, age: Duration, floor: u64) -> Vec<String> {
-    let centiseconds = age.as_millis() / 10;
-    [
-        "/bin/sh",
-        "-c",
-        TREE_KILL,
-        "k",
-        id,
-        &centiseconds.to_string(),
-        &floor.to_string(),
-    ]
-    .map(str::to_owned)
-    .to_vec()
 }

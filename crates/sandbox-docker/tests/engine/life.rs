@@ -209,10 +209,10 @@ pub(crate) async fn gc_removes_what_a_dead_owner_left_and_nothing_else() {
     let running = left(&dead, &["run", "-d"]);
     let elsewhere = left("other/boot/1/1", &["create"]);
     let foreign = docker(&["create", BUSYBOX, "true"]);
-    let removed = client.gc().await.unwrap();
+    // Another test's sweep may have been first.
+    client.gc().await.unwrap();
     for id in [&created, &running] {
-        assert!(removed.contains(&SandboxId::new(id)), "{id}");
-        assert!(!exists(id));
+        assert!(!exists(id), "{id}");
     }
     for id in [&elsewhere, &foreign, &mine.id().to_string()] {
         assert!(exists(id), "{id}");
