@@ -121,9 +121,12 @@ async fn download_batch(
         frames.lose();
     }
     results.append(&mut frames.done);
-    match ran? {
-        0 => Ok(()),
-        _ => Err(refused(&String::from_utf8_lossy(&frames.stderr), "read")),
+    match ran {
+        Ok(0) => Ok(()),
+        // It was stopped there.
+        Err(_) if frames.over => Ok(()),
+        Err(e) => Err(e),
+        Ok(_) => Err(refused(&String::from_utf8_lossy(&frames.stderr), "read")),
     }
 }
 
@@ -137,12 +140,12 @@ async fn download_one(container: &Container, file: &FileDownload) -> Result<Byte
     };
     let code = container
         .script(DOWNLOAD, args, Vec::new(), &mut whole, limit(most))
-        .await?;
-    if code != 0 {
-        return Err(refused(&String::from_utf8_lossy(&whole.stderr), "read"));
-    }
+        .await;
     if whole.content.len() as u64 > most {
         return Err(call::too_large(whole.content.len() as u64, most));
+    }
+    if code? != 0 {
+        return Err(refused(&String::from_utf8_lossy(&whole.stderr), "read"));
     }
     Ok(whole.content.into())
 }
@@ -242,7 +245,8 @@ struct Whole {
 
 impl Sink for Whole {
     async fn ready(&mut self) -> bool {
-        true
+        // Enough to know that it is too much: what reads the file may be hostile and never end.
+        self.content.len() < self.most
     }
 
     fn put(&mut self, stream: Stream, bytes: Bytes) {
@@ -326,7 +330,7 @@ impl<'a> Frames<'a> {
 
 impl Sink for Frames<'_> {
     async fn ready(&mut self) -> bool {
-        true
+        !self.over
     }
 
     fn put(&mut self, stream: Stream, bytes: Bytes) {
