@@ -88,7 +88,7 @@ pub fn command_id() -> String {
 /// at once: killing while looking never overtakes a fork bomb.
 ///
 /// `/proc/PID/stat` is read to its end: the name in it may hold newlines and parentheses.
-const TREE_KILL: &str = r#"v=SANDBOX_COMMAND_ID= m=$v$1
+pub(crate) const TREE_KILL: &str = r#"v=SANDBOX_COMMAND_ID= m=$v$1
 look() {
   l=
   while IFS= read -r x || [ -n "$x" ]; do l="$l $x"; done 2>/dev/null <"/proc/$1/stat"

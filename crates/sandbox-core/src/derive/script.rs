@@ -61,6 +61,8 @@ pub(crate) use script;
 #[derive(Debug)]
 pub(crate) struct Run {
     args: Vec<String>,
+    /// Where it runs and with what variables.
+    surroundings: Option<Command>,
     stdin: Option<Bytes>,
     timeout: Duration,
     output_limit: u64,
@@ -72,6 +74,7 @@ impl Run {
     pub(crate) fn on(path: &SandboxPath) -> Self {
         Self {
             args: vec![path.as_str().to_owned()],
+            surroundings: None,
             stdin: None,
             timeout: defaults::INTERNAL_TIME,
             output_limit: defaults::INTERNAL_OUTPUT,
@@ -82,6 +85,12 @@ impl Run {
     /// The next argument.
     pub(crate) fn arg(mut self, arg: impl std::fmt::Display) -> Self {
         self.args.push(arg.to_string());
+        self
+    }
+
+    /// Runs it in the cwd and with the variables of `command`.
+    pub(crate) fn surroundings(mut self, command: &Command) -> Self {
+        self.surroundings = Some(command.clone());
         self
     }
 
@@ -139,6 +148,9 @@ pub(crate) async fn run(
         .timeout(run.timeout)
         .output_limit(run.output_limit);
     command.stdin = run.stdin;
+    if let Some(like) = run.surroundings {
+        (command.cwd, command.env) = (like.cwd, like.env);
+    }
     let response = call::execute(backend, command).await?;
     let output = response.stdout;
     let timed_out = response.status == Status::TimedOut;
