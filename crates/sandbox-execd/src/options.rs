@@ -48,7 +48,8 @@ pub(crate) struct BadOption(pub(crate) String);
 
 impl Options {
     /// Reads the settings. Flags are written as `-name value`, `--name value` or `--name=value`
-    /// and win over the environment; `variable` looks up the latter.
+    /// and win over the environment; what follows the first argument that is none is ignored.
+    /// `variable` looks up the environment.
     ///
     /// # Errors
     ///
@@ -94,9 +95,8 @@ impl Options {
                 .strip_prefix("--")
                 .or_else(|| argument.strip_prefix('-'))
             else {
-                return Err(BadOption(format!(
-                    "unexpected argument {argument:?}: {USAGE}"
-                )));
+                // A server starts the daemon's own image with `tail -f /dev/null` as arguments.
+                break;
             };
             let (name, given) = match flag.split_once('=') {
                 Some((name, value)) => (name, Some(value.to_owned())),
@@ -266,6 +266,12 @@ mod tests {
     }
 
     #[test]
+    fn what_is_no_flag_ends_the_flags() {
+        let options = read(&["--port=8000", "tail", "-f", "--port=1"], &[]).unwrap();
+        assert_eq!(options.port, 8000);
+    }
+
+    #[test]
     fn init_takes_the_rest() {
         let options = read(&["--init", "--", "tail", "-f", "--port"], &[]).unwrap();
         assert_eq!(options.init.unwrap(), ["tail", "-f", "--port"]);
@@ -291,7 +297,6 @@ mod tests {
             (&["--port", "70000"][..], &[][..], "port"),
             (&["--port"][..], &[][..], "port"),
             (&["--nope", "1"][..], &[][..], "nope"),
-            (&["stray"][..], &[][..], "stray"),
             (&["--profile", "x"][..], &[][..], "profile"),
             (&[][..], &[("EXECD_API_GRACE_SHUTDOWN", "soon")][..], "soon"),
             (&[][..], &[("JUPYTER_HOST", "nohttp")][..], "nohttp"),

@@ -105,6 +105,9 @@ fn archive() -> Result<Vec<u8>, String> {
     add("tmp/", 0o1777, None)?;
     add("opt/opensandbox/execd", 0o755, Some(&binary()?))?;
     add("opt/opensandbox/bootstrap.sh", 0o755, Some(BOOTSTRAP))?;
+    // That of the daemon's own image.
+    let script = include_bytes!("../../image/bootstrap.sh");
+    add("opt/opensandbox/init.sh", 0o755, Some(script))?;
     archive.into_inner().map_err(|it| it.to_string())
 }
 

@@ -17,8 +17,9 @@ const IMAGE: &str = "sandbox-python";
 const EXECD: &str = "/opt/opensandbox/execd";
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let tests: [(&str, Test); 20] = [
+    let tests: [(&str, Test); 21] = [
         ("no_command_sees_the_token", no_command_sees_the_token),
+        ("the_image_s_script_leaves_no_token", images_script),
         (
             "process_1_collects_zombies_and_ends_with_its_program",
             process_1,
@@ -156,10 +157,9 @@ fn ended(event: &Value) -> bool {
     event["type"] == "execution_complete"
 }
 
-fn no_command_sees_the_token() -> Outcome {
-    let variables = [("EXECD_ACCESS_TOKEN", "s3cret")];
-    let process = [EXECD, "--init", "--", "sleep", "1000"];
-    let container = Container::start_with(IMAGE, &variables, &[], &process)?;
+const TOKEN: (&str, &str) = ("EXECD_ACCESS_TOKEN", "s3cret");
+
+fn finds_no_token(container: &Container) -> Outcome {
     let token = "X-EXECD-ACCESS-TOKEN: s3cret\r\n";
     let look = "cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' \
         | grep -c 's3cre[t]'; env | grep -c EXECD_ACCESS";
@@ -177,6 +177,19 @@ fn no_command_sees_the_token() -> Outcome {
         container.get("/ping")?.status == 401,
         "a request without the token",
     )
+}
+
+fn no_command_sees_the_token() -> Outcome {
+    let process = [EXECD, "--init", "--", "sleep", "1000"];
+    finds_no_token(&Container::start_with(IMAGE, &[TOKEN], &[], &process)?)
+}
+
+fn images_script() -> Outcome {
+    let program = ["/opt/opensandbox/init.sh", "-c", "sleep 4; exit 7"];
+    let container = Container::start_with(IMAGE, &[TOKEN], &[], &program)?;
+    finds_no_token(&container)?;
+    let code = docker(&["wait", container.id()])?;
+    ensure(code == "7", code)
 }
 
 fn zombies_in(container: &Container) -> Outcome {
