@@ -6,9 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{Result, command, workspace};
 
 /// How members are built alone: by tasks, and by the README.
-const ALONE: [&[&str]; 2] = [
+const ALONE: [&[&str]; 4] = [
     &["-p", "sandbox", "--features", "mock"],
     &["-p", "sandbox", "--features", "docker"],
+    &["-p", "sandbox-conformance"],
+    &["-p", "sandbox-examples"],
 ];
 
 /// The features of each package, by name and version. A package that is built for the host too may
@@ -28,7 +30,7 @@ pub(super) fn check() -> Result<Vec<String>> {
             }
             found.push(format!(
                 "`{}` builds {package} with other features than the workspace: name {:?} in \
-                 crates/sandbox-unify/Cargo.toml",
+                 crates/sandbox-unify/Cargo.toml, and have that crate as a dev-dependency",
                 alone.join(" "),
                 all.get(&package)
             ));
