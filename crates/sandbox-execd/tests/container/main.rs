@@ -3,6 +3,7 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test")]
 
+mod client;
 mod compare;
 mod container;
 mod differences;
