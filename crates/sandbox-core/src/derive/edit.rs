@@ -9,6 +9,7 @@ use bytes::Bytes;
 use memchr::memmem;
 
 use super::install::{self, Source};
+use super::script::HELD;
 use crate::files::{EditReport, WriteMode};
 use crate::{Error, ErrorKind, FileDownload, Result, SandboxBackend, SandboxId, SandboxPath, call};
 
@@ -39,7 +40,11 @@ pub async fn edit(
             apply(&content, old, new, replace_all).map_err(|e| e.with("path", path))?;
         let source = Source::Edit(&content, &edited);
         match install::install(backend, path, source, WriteMode::Overwrite).await {
-            Err(e) if e.kind() == ErrorKind::Conflict && tries < TRIES => {
+            Err(e)
+                if e.kind() == ErrorKind::Conflict
+                    && e.context(HELD).is_none()
+                    && tries < TRIES =>
+            {
                 // Others are at it too; not all of them at the same moment again.
                 let spread = u64::from(std::process::id() % 23);
                 tokio::time::sleep(Duration::from_millis(u64::from(tries) * 10 + spread)).await;

@@ -92,7 +92,7 @@ start() {
 }
 # Whether a lock's holder $1 lives. Where there is no /proc, it is taken to.
 alive() { [ ! -r /proc/self/stat ] || { start "${1%%:*}" && [ "$s" = "${1#*:}" ]; }; }
-# Takes the lock $1, or fails if it can't be made there. Ends with 67 if it is held too long.
+# Takes the lock $1, or fails if it can't be made there. Ends with 72 if it is held too long.
 lock() {
   i=0 m=0
   while [ "$i" -lt 200 ]; do
@@ -112,7 +112,7 @@ lock() {
     sleep 0.05 2>/dev/null || { sleep 1; i=$((i+19)); }
     i=$((i+1))
   done
-  exit 67
+  exit 72
 }
 start "$$"; me=$$:$s
 # Two names of one file share a lock; it keeps its inode, for it is written in place.

@@ -6,6 +6,7 @@
 //! here too, so that both ways answer alike: [`page`], [`apply`], [`Pattern`],
 //! [`matching_lines`], [`pack_tree`], [`unpack_tree`].
 
+mod archive;
 mod delete;
 mod edit;
 mod glob;
@@ -23,6 +24,7 @@ mod transfer;
 mod tree;
 mod write;
 
+pub use archive::{pack_tree, unpack_tree};
 pub use delete::delete;
 pub use edit::{apply, edit};
 pub use glob::glob;
@@ -32,5 +34,5 @@ pub use pattern::Pattern;
 pub use processes::ShellProcesses;
 pub use read::{has_binary_name, is_binary, page, read};
 pub use transfer::{download_to, upload_from};
-pub use tree::{download_dir, pack_tree, unpack_tree, upload_dir};
+pub use tree::{download_dir, upload_dir};
 pub use write::write;

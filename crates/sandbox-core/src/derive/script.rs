@@ -57,6 +57,9 @@ regular() {
 }
 pub(crate) use script;
 
+/// The key that tells a file that is held from one that has changed.
+pub(crate) const HELD: &str = "held";
+
 /// What a script gets besides its arguments.
 #[derive(Debug)]
 pub(crate) struct Run {
@@ -206,8 +209,15 @@ fn failure(status: &Status, printed: String) -> Error {
         ),
         67 => (
             ErrorKind::Conflict,
-            "somebody else changed the file or holds it: read it again",
+            "somebody else changed the file: read it again",
         ),
+        72 => {
+            return Error::new(
+                ErrorKind::Conflict,
+                "another operation holds the file for too long: try later",
+            )
+            .with(HELD, true);
+        }
         68 => {
             return Error::new(
                 ErrorKind::MissingTool,

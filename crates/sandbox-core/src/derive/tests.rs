@@ -187,6 +187,12 @@ async fn a_lost_race_is_run_again_on_the_new_content() {
         .unwrap_err();
     assert_eq!(e.kind(), ErrorKind::Conflict);
     assert!(busy.calls() < 30);
+    // The script has waited for the lock already.
+    let held = Scripted::new(vec![(Status::Exited(72), &b""[..]); 2]).files(vec![&b"a"[..]; 2]);
+    let e = edit(&held, &path("/w/f"), "a", "A", false)
+        .await
+        .unwrap_err();
+    assert_eq!((e.kind(), held.calls()), (ErrorKind::Conflict, 1));
 }
 
 #[tokio::test]
