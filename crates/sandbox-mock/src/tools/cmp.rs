@@ -106,7 +106,7 @@ pub(super) async fn run(io: &mut Io) -> Run<i32> {
                     if !verbose {
                         let line = line + memchr::memchr_iter(b'\n', &a[..offset]).count() as u64;
                         let names = format!("{} {}", operands[0], operands[1]);
-                        io.write(format!("{names} differ: byte {place}, line {line}\n").as_bytes())
+                        io.write(format!("{names} differ: char {place}, line {line}\n").as_bytes())
                             .await?;
                         return Ok(1);
                     }

@@ -235,6 +235,11 @@ impl Io {
         self.report(&text).await
     }
 
+    /// Whether something was complained about.
+    pub(super) fn failed(&self) -> bool {
+        self.status > 0
+    }
+
     /// The tool's status will be at least 1; nothing is said.
     pub(super) fn fail_silently(&mut self) {
         self.status = self.status.max(1);

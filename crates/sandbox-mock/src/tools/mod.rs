@@ -10,16 +10,20 @@ mod copy;
 mod cut;
 mod date;
 mod dd;
+mod df;
 mod diff;
 mod getopt;
+mod grep;
 mod gzip;
 mod head_tail;
 mod ident;
 mod io;
 mod ls;
+mod mkdir;
 mod mktemp;
 mod mode;
 mod od;
+mod posix;
 mod produce;
 mod readlink;
 mod rm;
@@ -28,6 +32,7 @@ mod sed;
 mod shell;
 mod sleep;
 mod sort;
+mod split;
 mod stat;
 mod tar;
 mod tee;
@@ -55,7 +60,11 @@ const TOOLS: &[(&str, Entry)] = &[
     ("cut", tool!(cut::run)),
     ("date", tool!(date::run)),
     ("dd", tool!(dd::run)),
+    ("df", tool!(df::run)),
     ("diff", tool!(diff::run)),
+    ("egrep", tool!(grep::run)),
+    ("fgrep", tool!(grep::run)),
+    ("grep", tool!(grep::run)),
     ("groups", tool!(ident::groups)),
     ("gunzip", tool!(gzip::run)),
     ("gzip", tool!(gzip::run)),
@@ -64,6 +73,7 @@ const TOOLS: &[(&str, Entry)] = &[
     ("ln", tool!(copy::ln)),
     ("logname", tool!(ident::whoami)),
     ("ls", tool!(ls::run)),
+    ("mkdir", tool!(mkdir::run)),
     ("mktemp", tool!(mktemp::run)),
     ("mv", tool!(copy::mv)),
     ("od", tool!(od::run)),
@@ -75,6 +85,7 @@ const TOOLS: &[(&str, Entry)] = &[
     ("shuf", tool!(sort::shuf)),
     ("sleep", tool!(sleep::run)),
     ("sort", tool!(sort::run)),
+    ("split", tool!(split::run)),
     ("stat", tool!(stat::run)),
     ("tac", tool!(head_tail::tac)),
     ("tail", tool!(head_tail::tail)),

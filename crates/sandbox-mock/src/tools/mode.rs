@@ -67,6 +67,7 @@ pub(super) fn apply(spec: &str, mode: u32, is_dir: bool, umask: u32) -> Option<u
         } else {
             classes
         };
+        let cleared = if who.is_empty() { 0o777 } else { classes };
         while !actions.is_empty() {
             let (operator, rest) = actions.split_at(1);
             if !matches!(operator, "+" | "-" | "=") {
@@ -78,7 +79,7 @@ pub(super) fn apply(spec: &str, mode: u32, is_dir: bool, umask: u32) -> Option<u
                 "+" => mode |= bits,
                 "-" => mode &= !bits,
                 // A directory's set-id bits stay unless they are named.
-                _ => mode = (mode & !(mask & 0o777)) | bits,
+                _ => mode = (mode & !(cleared & 0o777)) | bits,
             }
             actions = &rest[end..];
         }
@@ -279,6 +280,7 @@ mod tests {
         assert_eq!(apply("u-x,go=r", 0o755, false, 0o22), Some(0o644));
         assert_eq!(apply("a=,u+rwx", 0o777, false, 0o22), Some(0o700));
         assert_eq!(apply("g=u", 0o640, false, 0), Some(0o660));
+        assert_eq!(apply("=r", 0o775, false, 0o22), Some(0o444));
         assert_eq!(apply("+X", 0o600, true, 0), Some(0o711));
         assert_eq!(apply("+X", 0o600, false, 0), Some(0o600));
         assert_eq!(apply("q+x", 0, false, 0), None);

@@ -27,6 +27,7 @@ struct Sequence {
     precision: usize,
 }
 
+#[allow(clippy::too_many_lines, reason = "one arm an option, then one pass")]
 pub(super) async fn seq(io: &mut Io) -> Run<i32> {
     let mut separator = "\n".to_owned();
     let mut equal_width = false;
@@ -62,26 +63,37 @@ pub(super) async fn seq(io: &mut Io) -> Run<i32> {
     };
     if range.step == 0.0 {
         return io
-            .fail(format!("invalid Zero increment value: '{}'", numbers[1]), 1)
+            .fail(
+                format!(
+                    "invalid Zero increment value: '{}'\nTry 'seq --help' for more information.",
+                    numbers[1]
+                ),
+                1,
+            )
             .await;
     }
-    let (prefix, precision, suffix) = match &format {
+    let shape = match &format {
         Some(format) => match percent(format, range.precision) {
-            Some(parts) => parts,
+            Some(shape) => shape,
             None => {
                 return io
-                    .fail(format!("format '{format}' has no % directive"), 1)
+                    .fail(format!("format '{format}' has no usable % directive"), 1)
                     .await;
             }
         },
-        None => (String::new(), range.precision, String::new()),
+        None => Shape {
+            precision: range.precision,
+            ..Shape::default()
+        },
     };
+    let precision = shape.precision;
     let width = if equal_width {
         let text = |x: f64| format!("{x:.precision$}").len();
         text(range.first).max(text(range.last))
     } else {
-        0
+        shape.width
     };
+    let zeros = equal_width || shape.zeros;
     let mut block = String::new();
     let slack = range.step.abs() * 1e-9;
     let mut index: u64 = 0;
@@ -103,11 +115,15 @@ pub(super) async fn seq(io: &mut Io) -> Run<i32> {
         if index > 0 {
             block.push_str(&separator);
         }
-        block.push_str(&prefix);
+        block.push_str(&shape.before);
         // `seq -w` and a rounded `-0` both print like GNU's `%0*.*f`.
         let value = if value == 0.0 { 0.0 } else { value };
-        let _ = write!(block, "{value:0width$.precision$}");
-        block.push_str(&suffix);
+        let _ = if zeros {
+            write!(block, "{value:0width$.precision$}")
+        } else {
+            write!(block, "{value:width$.precision$}")
+        };
+        block.push_str(&shape.after);
         index += 1;
         if block.len() >= CHUNK {
             io.write(block.as_bytes()).await?;
@@ -165,14 +181,40 @@ async fn sequence(io: &mut Io, numbers: &[String]) -> Run<Option<Sequence>> {
     }))
 }
 
-/// Splits `a%.3gb` into what stands before, the places, and what stands after.
-fn percent(format: &str, places: usize) -> Option<(String, usize, String)> {
+/// How `-f` has numbers written.
+#[derive(Default)]
+struct Shape {
+    before: String,
+    zeros: bool,
+    width: usize,
+    precision: usize,
+    after: String,
+}
+
+/// Reads `a%03.2fb`. `%g` has the places that the numbers need.
+fn percent(format: &str, places: usize) -> Option<Shape> {
     let (before, rest) = format.split_once('%')?;
-    let end = rest.find(|c: char| c.is_ascii_alphabetic())?;
-    let places = match rest[..end].split_once('.') {
-        Some((_, places)) => places.parse().ok()?,
-        None if rest[end..].starts_with('f') => 6,
-        None => places,
+    let end = rest.find(['f', 'g'])?;
+    let spec = &rest[..end];
+    let zeros = spec.starts_with('0');
+    let (width, precision) = spec.split_once('.').unwrap_or((spec, ""));
+    let number = |text: &str| {
+        if text.is_empty() {
+            Some(0)
+        } else {
+            text.parse().ok()
+        }
     };
-    Some((before.to_owned(), places, rest[end + 1..].to_owned()))
+    Some(Shape {
+        before: before.to_owned(),
+        zeros,
+        width: number(width)?.min(1024),
+        precision: match (precision, &rest[end..=end]) {
+            ("", "f") => 6,
+            ("", _) => places,
+            (digits, "f") => digits.parse::<usize>().ok()?.min(64),
+            _ => places,
+        },
+        after: rest[end + 1..].to_owned(),
+    })
 }

@@ -6,7 +6,6 @@
 
 mod machine;
 mod parse;
-mod regex;
 
 use super::getopt;
 use super::io::{Io, Run};

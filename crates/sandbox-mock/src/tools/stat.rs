@@ -9,7 +9,7 @@ use super::text;
 use super::time;
 use crate::vfs::{FileKind, Last, Stat};
 
-const DEFAULT: &str = "  File: %N\n  Size: %-10s\tBlocks: %-10b IO Block: %-6o %F\nDevice: %d\tInode: %-11i Links: %h\nAccess: (%04a/%A)  Uid: (%5u/%8U)   Gid: (%5g/%8G)\nAccess: %x\nModify: %y\nChange: %z\n Birth: %w\n";
+const DEFAULT: &str = "  File: {}\n  Size: %-10s\tBlocks: %-10b IO Block: %-6o %F\nDevice: %d\tInode: %-11i Links: %h\nAccess: (%04a/%A)  Uid: (%5u/%8U)   Gid: (%5g/%8G)\nAccess: %x\nModify: %y\nChange: %z\n Birth: %w\n";
 const TERSE: &str = "%n %s %b %f %u %g %D %i %h %t %T %X %Y %Z %W %o\n";
 /// Bytes of a block as `%b` counts them.
 const BLOCK: u64 = 512;
@@ -45,7 +45,7 @@ pub(super) async fn run(io: &mut Io) -> Run<i32> {
     }
     for operand in &parsed.operands {
         match io.stat(operand, last) {
-            Ok(stat) => match render(io, &format, operand, &stat) {
+            Ok(stat) => match render(io, &named(io, &format, operand), operand, &stat) {
                 Ok(line) => io.write(&line).await?,
                 Err(letter) => return io.fail(format!("%{letter}: invalid directive"), 1).await,
             },
@@ -57,6 +57,21 @@ pub(super) async fn run(io: &mut Io) -> Run<i32> {
         }
     }
     Ok(0)
+}
+
+/// The usual format says the name, and of a link where it leads, unquoted.
+fn named(io: &Io, format: &[u8], name: &str) -> Vec<u8> {
+    if format != DEFAULT.as_bytes() {
+        return format.to_vec();
+    }
+    let mut shown = name.to_owned();
+    if let Ok(target) = io.vfs().read_link(&io.path(name), io.cred()) {
+        shown.push_str(" -> ");
+        shown.push_str(&target);
+    }
+    DEFAULT
+        .replace("{}", &shown.replace('%', "%%"))
+        .into_bytes()
 }
 
 fn render(io: &Io, format: &[u8], name: &str, stat: &Stat) -> Result<Vec<u8>, char> {

@@ -58,7 +58,13 @@ pub(super) async fn run(io: &mut Io) -> Run<i32> {
         }
     };
     match ended {
-        Ok(()) => Ok(0),
+        Ok(()) => {
+            if io.failed() && tar.action == Some('c') {
+                io.complain_with("Exiting with failure status due to previous errors", 2)
+                    .await?;
+            }
+            Ok(0)
+        }
         Err(why) => {
             io.complain_with(why, 2).await?;
             io.fail(LAST_WORDS, 2).await
@@ -667,7 +673,10 @@ impl Member {
             EntryType::Fifo => FileKind::Fifo,
             _ => FileKind::File,
         };
-        let rights = mode::rights(kind, self.mode);
+        let mut rights = mode::rights(kind, self.mode);
+        if self.kind == EntryType::Link {
+            rights.replace_range(..1, "h");
+        }
         let when = time::format("%Y-%m-%d %H:%M", i64::try_from(self.mtime).unwrap_or(0), 0);
         let link = match self.kind {
             EntryType::Symlink => format!(" -> {}", self.link),

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::getopt;
 use super::io::{Io, Run, Source};
+use crate::vfs::{FileKind, Last};
 
 #[derive(Default, Clone, Copy)]
 struct Counts {
@@ -56,7 +57,10 @@ pub(super) async fn run(io: &mut Io) -> Run<i32> {
                 continue;
             }
         };
-        irregular |= !matches!(source, Source::Bytes { .. });
+        let regular = io
+            .stat(name, Last::Follow)
+            .is_ok_and(|stat| stat.kind == FileKind::File);
+        irregular |= name == "-" || !regular;
         let counts = count(source, utf8, wanted.iter().any(|w| *w != 'c')).await?;
         size += counts.bytes;
         total.lines += counts.lines;

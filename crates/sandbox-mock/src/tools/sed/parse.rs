@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use regex::bytes::Regex;
 
-use super::regex::compile;
+use super::super::posix::compile;
 
 /// What selects a line.
 pub(super) enum Address {
@@ -336,9 +336,10 @@ impl Parser<'_> {
         self.skip(|c| c == ' ' || c == '\t');
         if self.peek() == Some('\\') {
             self.next();
-            self.skip(|c| c == ' ' || c == '\t');
-            if self.peek() == Some('\n') {
-                self.next();
+            // Behind `\\` blanks are part of the text, unless a newline follows them.
+            let rest = self.text[self.at..].trim_start_matches([' ', '\t']);
+            if rest.starts_with('\n') {
+                self.at = self.text.len() - rest.len() + 1;
             }
         }
         if self.peek().is_none() {
@@ -350,6 +351,7 @@ impl Parser<'_> {
                 '\n' => break,
                 '\\' => match self.next() {
                     Some('t') => text.push('\t'),
+                    Some('n') => text.push('\n'),
                     Some(escaped) => text.push(escaped),
                     None => {}
                 },

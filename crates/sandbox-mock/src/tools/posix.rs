@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use regex::bytes::{Regex, RegexBuilder};
+use ::regex::bytes::{Regex, RegexBuilder};
 
 /// The longest compiled expression in bytes.
 const SIZE: usize = 4 << 20;
@@ -17,7 +17,7 @@ pub(super) fn compile(
     fold: bool,
     multiline: bool,
 ) -> Result<Regex, String> {
-    let translated = translate(pattern, extended, multiline)?;
+    let translated = rewrite(pattern, extended, multiline)?;
     RegexBuilder::new(&translated)
         .unicode(false)
         .case_insensitive(fold)
@@ -28,8 +28,12 @@ pub(super) fn compile(
         .map_err(|_| "Invalid preceding regular expression".to_owned())
 }
 
-/// One expression in the other syntax.
-pub(super) fn translate(pattern: &str, extended: bool, multiline: bool) -> Result<String, String> {
+/// One expression in the other syntax, for lines.
+pub(super) fn translate(pattern: &str, extended: bool) -> Result<String, String> {
+    rewrite(pattern, extended, false)
+}
+
+fn rewrite(pattern: &str, extended: bool, multiline: bool) -> Result<String, String> {
     let bytes = pattern.as_bytes();
     let mut out = String::new();
     let mut at = 0;
