@@ -2,7 +2,8 @@
 //! Debian container, run on the mock.
 //!
 //! Where the answers differ, the block stands with its reason in `docs/fidelity.md`. A block that
-//! begins to differ fails this test, and so does one that no longer does: the list is exact.
+//! begins to differ fails this test, and so does one that no longer does: the list is exact. Only
+//! what depends on how fast the machine is counts as unequal either way, and its reason says so.
 
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -158,18 +159,25 @@ async fn the_mock_answers_as_the_container_did() {
     // What ends by itself first, so that it does not wait behind what uses up its time.
     let (endless, ending): (Vec<&Block>, Vec<&Block>) =
         blocks.iter().partition(|block| block.exit == 124);
-    let mut differing = BTreeMap::new();
+    let varies = |name: &str| {
+        listed
+            .get(name)
+            .is_some_and(|reason| reason.starts_with("Varies"))
+    };
+    let (mut differing, mut varying) = (BTreeMap::new(), 0);
     for group in [ending, endless] {
         let mut answers = futures_util::stream::iter(group)
             .map(|block| async move { (block, run(block).await) })
             .buffer_unordered(AT_ONCE);
         while let Some((block, answer)) = answers.next().await {
-            if let Some(how) = difference(block, &answer) {
+            if varies(block.name.as_str()) {
+                varying += 1;
+            } else if let Some(how) = difference(block, &answer) {
                 differing.insert(block.name.as_str(), (how, answer.stderr.to_text()));
             }
         }
     }
-    let equal = blocks.len() - differing.len();
+    let equal = blocks.len() - differing.len() - varying;
     let mut wrong = Vec::new();
     for (name, (how, stderr)) in &differing {
         if !listed.contains_key(name) {
@@ -178,7 +186,10 @@ async fn the_mock_answers_as_the_container_did() {
             ));
         }
     }
-    for name in listed.keys().filter(|name| !differing.contains_key(*name)) {
+    for name in listed
+        .keys()
+        .filter(|name| !differing.contains_key(*name) && !varies(name))
+    {
         wrong.push(format!("`{name}` is equal now: take it off the list"));
     }
     assert!(

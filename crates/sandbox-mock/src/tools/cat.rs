@@ -1,7 +1,7 @@
 //! `cat`.
 
 use super::getopt;
-use super::io::{Io, Run};
+use super::io::{ENDLESS, Io, NO_MEMORY, Run};
 
 #[allow(
     clippy::struct_excessive_bools,
@@ -72,7 +72,14 @@ pub(super) async fn run(io: &mut Io) -> Run<i32> {
                 continue;
             }
         };
+        let mut left = ENDLESS;
         while let Some(chunk) = source.next().await? {
+            if source.is_endless() {
+                left = left.saturating_sub(chunk.len());
+                if left == 0 {
+                    return io.fail(format!("write error: {NO_MEMORY}"), 1).await;
+                }
+            }
             if lines.show.nothing() {
                 io.write(&chunk).await?;
                 io.flush().await?;

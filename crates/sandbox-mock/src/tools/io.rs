@@ -14,8 +14,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bashkit::{
-    CommandContext, CommandInput, CommandOutput, CommandStatus, Error, ExecutionBudget,
-    ExecutionBudgetLease, FileSystem,
+    BuiltinContext, CommandContext, CommandInput, CommandOutput, CommandStatus, Error, ExecResult,
+    ExecutionBudget, ExecutionBudgetLease, FileSystem,
 };
 use bytes::Bytes;
 
@@ -23,6 +23,17 @@ use crate::vfs::{Cred, FileKind, FsError, FsResult, How, Last, Stat, Vfs, View};
 
 /// Bytes moved at a time.
 pub(super) const CHUNK: usize = 32 * 1024;
+
+/// The most a tool prints that hands its output on at its end. Under what the engine holds of one
+/// command.
+const GATHERED: usize = 40 << 20;
+
+/// The most that is made of what has no end: some readers, the engine's own among them, keep all
+/// of it before they begin.
+pub(super) const ENDLESS: usize = 8 << 20;
+
+/// The most it complains.
+const COMPLAINTS: usize = 1 << 20;
 
 static ZEROS: [u8; CHUNK] = [0; CHUNK];
 
@@ -65,28 +76,98 @@ macro_rules! tool {
 pub(super) use tool;
 
 /// An [`Entry`] as a command of the engine, on the files as one user sees them.
+///
+/// Its input is there before it begins, and its output is handed on when it has
+/// ended. A live command would be given the pipe of a loop around it (`… | while
+/// read f; do wc -l "$f"; done`), and the loop would end after its first turn.
 pub(super) struct Tool {
+    pub(super) entry: Entry,
+    pub(super) name: &'static str,
+    pub(super) view: Arc<View>,
+}
+
+#[async_trait::async_trait]
+impl bashkit::Builtin for Tool {
+    async fn execute(&self, ctx: BuiltinContext<'_>) -> bashkit::Result<ExecResult> {
+        let mut io = Io {
+            name: self.name.to_owned(),
+            args: ctx.args.to_vec(),
+            env: ctx.env.clone(),
+            cwd: ctx.cwd.to_string_lossy().into_owned(),
+            view: Arc::clone(&self.view),
+            fs: Arc::clone(&ctx.fs),
+            stdin: Input::Whole(Bytes::copy_from_slice(
+                ctx.stdin_bytes().unwrap_or_default(),
+            )),
+            output: Output::Gathered(Vec::new(), Vec::new()),
+            budget: ctx.execution_budget(),
+            held: Vec::new(),
+            held_bytes: 0,
+            pending: Vec::new(),
+            status: 0,
+        };
+        let exit_code = io.run(self.entry).await?;
+        let (stdout, stderr) = match io.output {
+            Output::Gathered(stdout, stderr) => (stdout, stderr),
+            Output::Live(..) => (Vec::new(), Vec::new()),
+        };
+        Ok(ExecResult {
+            stdout: stdout.into(),
+            stderr: stderr.into(),
+            exit_code,
+            ..ExecResult::default()
+        })
+    }
+}
+
+/// An [`Entry`] whose input and output go on as they come.
+pub(super) struct Live {
     pub(super) entry: Entry,
     pub(super) view: Arc<View>,
 }
 
 #[async_trait::async_trait]
-impl bashkit::Command for Tool {
+impl bashkit::Command for Live {
     async fn execute(&self, ctx: CommandContext<'_>) -> bashkit::Result<CommandStatus> {
-        let mut io = Io::new(&ctx, Arc::clone(&self.view));
-        let ended = match (self.entry)(&mut io).await {
-            Ok(status) => io.flush().await.map(|()| status.max(io.status)),
-            Err(Stop::Exit(status)) => match io.flush().await {
-                Err(Stop::Engine(error)) => Err(Stop::Engine(error)),
-                _ => Ok(status),
-            },
-            stop => stop,
+        let mut io = Io {
+            name: ctx.name.to_owned(),
+            args: ctx.args.to_vec(),
+            env: ctx.env.clone(),
+            cwd: ctx.cwd.to_string_lossy().into_owned(),
+            view: Arc::clone(&self.view),
+            fs: Arc::clone(&ctx.fs),
+            stdin: Input::Live(ctx.stdin.clone()),
+            output: Output::Live(ctx.stdout.clone(), ctx.stderr.clone()),
+            budget: ctx.execution_extension::<ExecutionBudget>(),
+            held: Vec::new(),
+            held_bytes: 0,
+            pending: Vec::new(),
+            status: 0,
         };
-        match ended {
-            Ok(status) | Err(Stop::Exit(status)) => Ok(CommandStatus::with_code(status)),
-            Err(Stop::Engine(error)) => Err(error),
+        Ok(CommandStatus::with_code(io.run(self.entry).await?))
+    }
+}
+
+/// Standard input: there, or still coming.
+#[derive(Clone)]
+enum Input {
+    Whole(Bytes),
+    Live(CommandInput),
+}
+
+impl Input {
+    fn source(&self) -> Source {
+        match self {
+            Self::Whole(bytes) => Source::bytes(bytes.clone()),
+            Self::Live(input) => Source::Stdin(input.clone()),
         }
     }
+}
+
+/// Standard output and error.
+enum Output {
+    Gathered(Vec<u8>, Vec<u8>),
+    Live(CommandOutput, CommandOutput),
 }
 
 /// One run of a tool.
@@ -103,9 +184,8 @@ pub(super) struct Io {
     pub(super) view: Arc<View>,
     /// The files as the engine sees them: the only way to `<(list)`.
     fs: Arc<dyn FileSystem>,
-    stdin: CommandInput,
-    stdout: CommandOutput,
-    stderr: CommandOutput,
+    stdin: Input,
+    output: Output,
     budget: Option<bashkit::ExecutionCapability<ExecutionBudget>>,
     held: Vec<ExecutionBudgetLease>,
     held_bytes: usize,
@@ -114,22 +194,19 @@ pub(super) struct Io {
 }
 
 impl Io {
-    fn new(ctx: &CommandContext<'_>, view: Arc<View>) -> Self {
-        Self {
-            name: ctx.name.to_owned(),
-            args: ctx.args.to_vec(),
-            env: ctx.env.clone(),
-            cwd: ctx.cwd.to_string_lossy().into_owned(),
-            view,
-            fs: Arc::clone(&ctx.fs),
-            stdin: ctx.stdin.clone(),
-            stdout: ctx.stdout.clone(),
-            stderr: ctx.stderr.clone(),
-            budget: ctx.execution_extension::<ExecutionBudget>(),
-            held: Vec::new(),
-            held_bytes: 0,
-            pending: Vec::new(),
-            status: 0,
+    /// Runs a tool to its end; gives its status.
+    async fn run(&mut self, entry: Entry) -> bashkit::Result<i32> {
+        let ended = match entry(self).await {
+            Ok(status) => self.flush().await.map(|()| status.max(self.status)),
+            Err(Stop::Exit(status)) => match self.flush().await {
+                Err(Stop::Engine(error)) => Err(Stop::Engine(error)),
+                _ => Ok(status),
+            },
+            stop => stop,
+        };
+        match ended {
+            Ok(status) | Err(Stop::Exit(status)) => Ok(status),
+            Err(Stop::Engine(error)) => Err(error),
         }
     }
 
@@ -189,7 +266,17 @@ impl Io {
         }
         let bytes = std::mem::take(&mut self.pending);
         tokio::task::yield_now().await;
-        match self.stdout.write_all(&bytes).await {
+        let written = match &mut self.output {
+            Output::Live(stdout, _) => stdout.write_all(&bytes).await,
+            Output::Gathered(stdout, _) if stdout.len() + bytes.len() > GATHERED => {
+                Err(std::io::Error::new(ErrorKind::OutOfMemory, NO_MEMORY).into())
+            }
+            Output::Gathered(stdout, _) => {
+                stdout.extend_from_slice(&bytes);
+                Ok(())
+            }
+        };
+        match written {
             Ok(()) => Ok(()),
             Err(Error::Io(e)) if e.kind() == ErrorKind::BrokenPipe => Err(Stop::Exit(141)),
             Err(error @ Error::Io(_)) => {
@@ -215,7 +302,17 @@ impl Io {
 
     /// Writes to standard error as it is, after what stands on standard output.
     pub(super) async fn report(&mut self, text: &str) -> Run {
-        match self.stderr.write_all(text.as_bytes()).await {
+        let written = match &mut self.output {
+            Output::Live(_, stderr) => stderr.write_all(text.as_bytes()).await,
+            Output::Gathered(_, stderr) => {
+                // Nobody reads a million complaints.
+                if stderr.len() < COMPLAINTS {
+                    stderr.extend_from_slice(text.as_bytes());
+                }
+                Ok(())
+            }
+        };
+        match written {
             // Nobody reads the complaint: not a reason to stop.
             Ok(()) | Err(Error::Io(_)) => Ok(()),
             Err(error) => Err(error.into()),
@@ -277,7 +374,7 @@ impl Io {
     /// The error is the reason in the system's words.
     pub(super) async fn open(&mut self, operand: &str) -> Run<Result<Source, String>> {
         if operand == "-" {
-            return Ok(Ok(Source::Stdin(self.stdin.clone())));
+            return Ok(Ok(self.stdin.source()));
         }
         self.open_path(operand).await
     }
@@ -287,7 +384,7 @@ impl Io {
         let path = self.path(operand);
         if let Some(fd) = descriptor(&path) {
             return match fd {
-                "0" => Ok(Ok(Source::Stdin(self.stdin.clone()))),
+                "0" => Ok(Ok(self.stdin.source())),
                 _ => match self.fs.read_file(Path::new(&path)).await {
                     Ok(bytes) => Ok(Ok(Source::bytes(bytes))),
                     Err(error @ (Error::ResourceLimit(_) | Error::Cancelled)) => Err(error.into()),
@@ -357,6 +454,11 @@ impl Source {
             data: data.into(),
             at: 0,
         }
+    }
+
+    /// Whether it is a device that never ends.
+    pub(super) fn is_endless(&self) -> bool {
+        matches!(self, Self::Zero | Self::Random(_))
     }
 
     /// The next piece; `None` at the end.

@@ -47,11 +47,10 @@ use std::sync::Arc;
 use bashkit::BashBuilder;
 
 use crate::shell::Session;
-use io::{Entry, Tool, tool};
+use io::{Entry, Live, Tool, tool};
 use run::{RUNNERS, Runner};
 
 const TOOLS: &[(&str, Entry)] = &[
-    ("cat", tool!(cat::run)),
     ("chgrp", tool!(mode::chown)),
     ("chmod", tool!(mode::chmod)),
     ("chown", tool!(mode::chown)),
@@ -64,7 +63,6 @@ const TOOLS: &[(&str, Entry)] = &[
     ("diff", tool!(diff::run)),
     ("egrep", tool!(grep::run)),
     ("fgrep", tool!(grep::run)),
-    ("grep", tool!(grep::run)),
     ("groups", tool!(ident::groups)),
     ("gunzip", tool!(gzip::run)),
     ("gzip", tool!(gzip::run)),
@@ -91,12 +89,19 @@ const TOOLS: &[(&str, Entry)] = &[
     ("tail", tool!(head_tail::tail)),
     ("tar", tool!(tar::run)),
     ("tee", tool!(tee::run)),
-    ("tr", tool!(tr::run)),
     ("uniq", tool!(sort::uniq)),
     ("wc", tool!(wc::run)),
     ("whoami", tool!(ident::whoami)),
-    ("yes", tool!(produce::yes)),
     ("zcat", tool!(gzip::run)),
+];
+
+/// Those that are given a pipe as it is: `yes` never ends, and the engine gives the others the pipe
+/// by their names.
+const LIVE: &[(&str, Entry)] = &[
+    ("cat", tool!(cat::run)),
+    ("grep", tool!(grep::run)),
+    ("tr", tool!(tr::run)),
+    ("yes", tool!(produce::yes)),
 ];
 
 /// Programs of the engine that a minimal Debian image does not have.
@@ -119,13 +124,19 @@ pub(crate) fn keeps(name: &str) -> bool {
 pub(crate) fn register(builder: BashBuilder, session: &Arc<Session>) -> BashBuilder {
     let view = &session.view;
     let builder = TOOLS.iter().fold(builder, |builder, (name, entry)| {
-        builder.command(
-            *name,
-            Tool {
-                entry: *entry,
-                view: Arc::clone(view),
-            },
-        )
+        let tool = Tool {
+            entry: *entry,
+            name,
+            view: Arc::clone(view),
+        };
+        builder.builtin(*name, Box::new(tool))
+    });
+    let builder = LIVE.iter().fold(builder, |builder, (name, entry)| {
+        let live = Live {
+            entry: *entry,
+            view: Arc::clone(view),
+        };
+        builder.command(*name, live)
     });
     let builder = RUNNERS.iter().fold(builder, |builder, (name, kind)| {
         builder.builtin(

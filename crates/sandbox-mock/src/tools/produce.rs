@@ -1,11 +1,8 @@
-//! `yes` and `seq`: output without end, at the reader's pace.
-//!
-//! Neither keeps what it writes. Where it goes is bounded: the collector keeps
-//! a head and a tail, files and captures count against the sandbox's budget.
+//! `yes` and `seq`: output without end, bounded.
 
 use std::fmt::Write as _;
 
-use super::io::{CHUNK, Io, Run};
+use super::io::{CHUNK, ENDLESS, Io, NO_MEMORY, Run};
 
 pub(super) async fn yes(io: &mut Io) -> Run<i32> {
     let line = if io.args.is_empty() {
@@ -14,10 +11,13 @@ pub(super) async fn yes(io: &mut Io) -> Run<i32> {
         io.args.join(" ") + "\n"
     };
     let block = line.repeat(1 + 4096 / line.len()).into_bytes();
-    loop {
+    let mut left = ENDLESS;
+    while left > block.len() {
+        left -= block.len();
         io.write(&block).await?;
         io.flush().await?;
     }
+    io.fail(format!("write error: {NO_MEMORY}"), 1).await
 }
 
 struct Sequence {
