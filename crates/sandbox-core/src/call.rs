@@ -41,24 +41,35 @@ pub async fn upload_files(backend: &dyn SandboxBackend, files: &[FileUpload]) ->
     if files.is_empty() {
         return Vec::new();
     }
-    if let Some(file) = files.iter().find(|f| f.path.is_root()) {
-        let e = || Error::new(ErrorKind::IsADirectory, "a file can't be written at `/`");
-        return files
+    // `/` can be no file anywhere: it fails alone, and the backend sees the others.
+    let others: Vec<FileUpload>;
+    let sent = if files.iter().any(|f| f.path.is_root()) {
+        others = files
             .iter()
-            .map(|f| {
-                if f.path == file.path {
-                    Err(e())
-                } else {
-                    Err(Error::new(
-                        ErrorKind::InvalidArgument,
-                        "another file of the batch has the path `/`",
-                    ))
-                }
-            })
+            .filter(|f| !f.path.is_root())
+            .cloned()
             .collect();
-    }
-    let results = backend.upload_files(files).await;
-    each(results, files.iter().map(|f| f.path.as_str()))
+        &others[..]
+    } else {
+        files
+    };
+    let results = match sent {
+        [] => Vec::new(),
+        sent => backend.upload_files(sent).await,
+    };
+    let mut results = each(results, sent.iter().map(|f| f.path.as_str())).into_iter();
+    files
+        .iter()
+        .map(|f| {
+            let root = || Error::new(ErrorKind::IsADirectory, "a file can't be written at `/`");
+            if f.path.is_root() {
+                return Err(root().with("path", &f.path));
+            }
+            results
+                .next()
+                .unwrap_or_else(|| Err(Error::new(ErrorKind::Protocol, "no result for this file")))
+        })
+        .collect()
 }
 
 /// Reads files; the answer has one result a file, none larger than its limit.

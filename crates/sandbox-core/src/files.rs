@@ -78,6 +78,20 @@ impl fmt::Display for Gap {
     }
 }
 
+/// Sorts, and makes one gap of counts of the same kind.
+fn merge(gaps: &mut Vec<Gap>) {
+    gaps.sort_unstable();
+    gaps.dedup_by(|next, kept| match (kept, next) {
+        (Gap::Unreadable(kept), Gap::Unreadable(n))
+        | (Gap::NotUtf8(kept), Gap::NotUtf8(n))
+        | (Gap::Changed(kept), Gap::Changed(n)) => {
+            *kept += *n;
+            true
+        }
+        (kept, next) => kept == next,
+    });
+}
+
 /// What `ls` gives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -92,7 +106,7 @@ impl Listing {
     /// A listing; sorts.
     pub fn new(mut entries: Vec<Entry>, mut gaps: Vec<Gap>) -> Self {
         entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-        gaps.sort_unstable();
+        merge(&mut gaps);
         Self { entries, gaps }
     }
 }
@@ -225,7 +239,7 @@ impl GlobMatches {
     /// Matches; sorts.
     pub fn new(mut paths: Vec<SandboxPath>, mut gaps: Vec<Gap>) -> Self {
         paths.sort_unstable();
-        gaps.sort_unstable();
+        merge(&mut gaps);
         Self { paths, gaps }
     }
 }
@@ -303,7 +317,7 @@ impl GrepMatches {
     /// Hits; sorts.
     pub fn new(mut matches: Vec<GrepMatch>, mut gaps: Vec<Gap>) -> Self {
         matches.sort_unstable();
-        gaps.sort_unstable();
+        merge(&mut gaps);
         Self { matches, gaps }
     }
 }
@@ -319,4 +333,24 @@ pub struct TreeReport {
     /// What was left out and why, one line each: links that lead out of the tree, devices, names
     /// that the other side can't have.
     pub skipped: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_one_kind_are_one_gap() {
+        let gaps = vec![
+            Gap::NotUtf8(1),
+            Gap::Unreadable(2),
+            Gap::TimeLimit,
+            Gap::Unreadable(3),
+        ];
+        let listing = Listing::new(Vec::new(), gaps);
+        assert_eq!(
+            listing.gaps,
+            [Gap::TimeLimit, Gap::Unreadable(5), Gap::NotUtf8(1)]
+        );
+    }
 }

@@ -11,21 +11,44 @@ use crate::{
     SandboxPath, Status, shell,
 };
 
+/// The end of the wrapper: it becomes what was asked for.
+macro_rules! run_it {
+    () => {
+        r#"if [ -n "$f" ]; then set -- "$s"; unset t d i f m n s; eval "shift
+$1"; else exec "$@"; fi"#
+    };
+}
+
 /// The wrapper. Arguments: token, cwd, stdin file, script file, `1` to merge, number of variables,
 /// the variables as NAME=VALUE, then the argv to run.
 ///
 /// Failing before the user's command starts is told by exit code 125 and the token on stderr. The
 /// token is random and gone from the process when user code runs (`exec`), so that no output can
 /// be mistaken for it. Files of ours are opened, then removed: none is left, however it ends.
-const WRAPPER: &str = r#"t=$1 d=$2 i=$3 f=$4 m=$5 n=$6; shift 6
+///
+/// Redirections belong to a group, not to `exec` alone: not every shell passes the latter on to
+/// what it becomes.
+const WRAPPER: &str = concat!(
+    r#"t=$1 d=$2 i=$3 f=$4 m=$5 n=$6; shift 6
 bad() { printf '%s:%s' "$t" "$1" >&2; exit 125; }
 s=; if [ -n "$f" ]; then s=$(cat -- "$f"; echo .) || bad file; rm -f -- "$f"; s=${s%.}; fi
-if [ -n "$i" ]; then exec <"$i" || bad stdin; rm -f -- "$i"; fi
+if [ -n "$i" ]; then [ -r "$i" ] || bad stdin; fi
 if [ -n "$d" ]; then cd -- "$d" 2>/dev/null || bad cwd; fi
 while [ "$n" -gt 0 ]; do export "$1"; shift; n=$((n-1)); done
-[ -z "$m" ] || exec 2>&1
-if [ -n "$f" ]; then set -- "$s"; unset t d i f m n s; eval "shift
-$1"; else exec "$@"; fi"#;
+if [ -n "$i" ]; then {
+  rm -f -- "$i"
+"#,
+    run_it!(),
+    r#"
+} <"$i" 2>&${m:-2}; elif [ -n "$m" ]; then {
+"#,
+    run_it!(),
+    r#"
+} 2>&1; else
+"#,
+    run_it!(),
+    "\nfi"
+);
 
 /// A command that the backend takes as it is, and what has to be uploaded first.
 #[derive(Debug)]

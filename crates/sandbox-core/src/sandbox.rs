@@ -322,6 +322,7 @@ impl Sandbox {
                 Some(native) => native.upload_dir(local, &path).await,
                 None => derive::upload_dir(self.backend(), local, &path).await,
             }
+            .map_err(|e| e.with("path", &path))
         })
         .await
     }
@@ -347,6 +348,7 @@ impl Sandbox {
                 Some(native) => native.download_dir(&path, local).await,
                 None => derive::download_dir(self.backend(), &path, local).await,
             }
+            .map_err(|e| e.with("path", &path))
         })
         .await
     }
@@ -364,7 +366,10 @@ impl Sandbox {
     ) -> Result<u64> {
         let path = SandboxPath::new(path);
         self.run(Operation::UploadFrom, async {
-            derive::upload_from(self.backend(), &path?, reader).await
+            let path = path?;
+            derive::upload_from(self.backend(), &path, reader)
+                .await
+                .map_err(|e| e.with("path", &path))
         })
         .await
     }
@@ -382,7 +387,10 @@ impl Sandbox {
     ) -> Result<u64> {
         let path = SandboxPath::new(path);
         self.run(Operation::DownloadTo, async {
-            derive::download_to(self.backend(), &path?, writer).await
+            let path = path?;
+            derive::download_to(self.backend(), &path, writer)
+                .await
+                .map_err(|e| e.with("path", &path))
         })
         .await
     }
@@ -402,6 +410,7 @@ impl Sandbox {
                 Some(native) => native.ls(&path).await,
                 None => derive::ls(self.backend(), &path).await,
             }
+            .map_err(|e| e.with("path", &path))
         })
         .await
     }
@@ -424,6 +433,7 @@ impl Sandbox {
                 Some(native) => native.read(&path, options).await,
                 None => derive::read(self.backend(), &path, options).await,
             }
+            .map_err(|e| e.with("path", &path))
         })
         .await
     }
@@ -458,6 +468,7 @@ impl Sandbox {
                 Some(native) => native.write(&path, content, mode).await,
                 None => derive::write(self.backend(), &path, content, mode).await,
             }
+            .map_err(|e| e.with("path", &path))
         })
         .await
     }
@@ -492,6 +503,7 @@ impl Sandbox {
                 Some(native) => native.edit(&path, old, new, replace_all).await,
                 None => derive::edit(self.backend(), &path, old, new, replace_all).await,
             }
+            .map_err(|e| e.with("path", &path))
         })
         .await
     }
@@ -511,6 +523,7 @@ impl Sandbox {
                 Some(native) => native.glob(pattern, &path).await,
                 None => derive::glob(self.backend(), pattern, &path).await,
             }
+            .map_err(|e| e.with("path", &path))
         })
         .await
     }
@@ -542,6 +555,7 @@ impl Sandbox {
                 Some(native) => native.grep(text, &path, &options).await,
                 None => derive::grep(self.backend(), text, &path, &options).await,
             }
+            .map_err(|e| e.with("path", &path))
         })
         .await
     }
@@ -563,6 +577,7 @@ impl Sandbox {
                 Some(native) => native.delete(&path).await,
                 None => derive::delete(self.backend(), &path).await,
             }
+            .map_err(|e| e.with("path", &path))
         })
         .await
     }

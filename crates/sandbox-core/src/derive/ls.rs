@@ -15,7 +15,7 @@ const LS: &str = script!(
     r#"need find stat
 [ -e "$1" ] || gone "$1"
 [ -d "$1" ] || exit 64
-cd -- "$1" 2>/dev/null || exit 62
+cd -P -- "$1" 2>/dev/null || exit 62
 find . -mindepth 1 -maxdepth 1 -exec sh -c '
   one() { stat -c "%s %Y %F" -- "$@" 2>/dev/null; }
   if l=$(one "$@"); then :; else

@@ -230,6 +230,10 @@ fn failure(status: &Status, printed: String) -> Error {
             ErrorKind::Protocol,
             "what was sent to the sandbox did not arrive whole",
         ),
+        72 => (
+            ErrorKind::TooLarge,
+            "the text to search is longer than the sandbox's `grep` takes: search a part of it",
+        ),
         126 | 127 => {
             return Error::new(
                 ErrorKind::MissingTool,

@@ -20,11 +20,11 @@ unreadable() { n=$(find . "$@" 2>&1 >/dev/null | wc -l); end "$((n))"; }
 p=$1 m=$2 n=$3 a=$4 b=$5; shift 5
 [ -e "$p" ] || gone "$p"
 if [ -d "$p" ]; then
-  cd -- "$p" 2>/dev/null || exit 62
+  cd -P -- "$p" 2>/dev/null || exit 62
   [ -r . ] || exit 62
   while [ "$n" -gt 0 ]; do
     if [ -L "./$1" ] || [ ! -d "./$1" ]; then end 0; fi
-    cd -- "./$1" 2>/dev/null || end 1
+    cd -P -- "./$1" 2>/dev/null || end 1
     shift; n=$((n-1))
   done
   n=$#
