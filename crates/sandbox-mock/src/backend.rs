@@ -44,6 +44,8 @@ impl SandboxBackend for MockSandbox {
             c.output_order = true;
             c.reports_signals = true;
             c.file_owners = true;
+            c.hard_links = true;
+            c.fifos = true;
         })
     }
 
@@ -188,6 +190,10 @@ impl MockSandbox {
         let (vfs, cred) = (&self.machine.vfs, self.machine.account.cred);
         let path = file.path.as_str();
         vfs.mkdir_parents(path, cred, 0o755)?;
+        let there = vfs.stat(path, cred, Last::Follow);
+        if there.is_ok_and(|s| matches!(s.kind, FileKind::Fifo | FileKind::Device)) {
+            return Err(error::not_regular());
+        }
         Ok(vfs.write(path, cred, file.content.clone(), How::Truncate, 0o644)?)
     }
 
