@@ -1,0 +1,197 @@
+//! Runs cases against a target.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures_util::{StreamExt as _, stream};
+use sandbox_core::{Capabilities, Client, Command, Error, ErrorKind, Result, Sandbox};
+use tokio::sync::{Mutex, OnceCell};
+
+use crate::skips::SkipWhat;
+use crate::{Case, CaseResult, Cx, Failure, Target, TargetReport};
+
+/// How many cases run at once.
+pub(crate) const PARALLEL: usize = 8;
+
+/// How a case went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The promise holds.
+    Passed,
+    /// It is on the list of skips. The text is the reason.
+    Skipped(String),
+    /// The promise does not hold. The text says what was seen.
+    Failed(String),
+}
+
+/// A run of one target: the client and the sandboxes that groups share.
+#[derive(Debug)]
+pub struct Run {
+    target: Target,
+    client: OnceCell<Client>,
+    shared: Mutex<HashMap<&'static str, Arc<Mutex<Option<Sandbox>>>>>,
+    capabilities: std::sync::OnceLock<Capabilities>,
+    directories: AtomicU64,
+}
+
+impl Run {
+    /// A run that has not begun.
+    pub fn new(target: Target) -> Self {
+        Self {
+            target,
+            client: OnceCell::new(),
+            shared: Mutex::default(),
+            capabilities: std::sync::OnceLock::new(),
+            directories: AtomicU64::new(0),
+        }
+    }
+
+    /// The target.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// What the sandboxes of the target claim; known once a case has run.
+    pub fn capabilities(&self) -> Option<&Capabilities> {
+        self.capabilities.get()
+    }
+
+    /// Runs one case. Never panics, and ends within the case's limit and some seconds.
+    pub async fn case(&self, case: &Case) -> Outcome {
+        let cx = match tokio::time::timeout(case.limit, self.prepare(case)).await {
+            Ok(Ok(cx)) => cx,
+            Ok(Err(e)) => return Outcome::Failed(format!("no sandbox for the case: {e}")),
+            Err(_) => return Outcome::Failed("a sandbox for the case took too long".to_owned()),
+        };
+        let _ = self.capabilities.set(cx.caps());
+        let outcome = self.judge(case, &cx).await;
+        if case.fresh {
+            // Most of these killed it themselves; that is a success too.
+            let _ = tokio::time::timeout(Duration::from_secs(10), cx.sandbox.kill()).await;
+        } else if matches!(outcome, Outcome::Failed(_)) {
+            // It may be damaged: later cases get another one.
+            self.slot(case.group).await.lock().await.take();
+        }
+        outcome
+    }
+
+    /// Runs `cases`, several at once, and sums them up.
+    pub async fn all(&self, cases: &[Case]) -> TargetReport {
+        let outcomes: Vec<(Case, Outcome)> = stream::iter(cases.iter().copied())
+            .map(|case| async move { (case, self.case(&case).await) })
+            .buffer_unordered(PARALLEL)
+            .collect()
+            .await;
+        self.finish().await;
+        TargetReport::new(&self.target, self.capabilities(), &outcomes)
+    }
+
+    /// Ends the shared sandboxes.
+    pub async fn finish(&self) {
+        for (_, slot) in self.shared.lock().await.drain() {
+            if let Some(sandbox) = slot.lock().await.take() {
+                // Its lifetime is the second net, and the report is about the cases.
+                let _ = tokio::time::timeout(Duration::from_secs(30), sandbox.kill()).await;
+            }
+        }
+    }
+
+    async fn judge(&self, case: &Case, cx: &Cx) -> Outcome {
+        let listed = self.target.skip(case);
+        let need = case.need.filter(|n| !(n.claimed)(&cx.caps()));
+        match (need, listed) {
+            (Some(need), listed) => {
+                let refusal = match need.otherwise {
+                    Some(otherwise) => guarded(case.limit, otherwise, cx.clone()).await,
+                    None => match guarded(case.limit, case.run, cx.clone()).await {
+                        Err(Failure::Error(e)) if e.kind() == ErrorKind::Unsupported => Ok(()),
+                        Err(other) => Err(other),
+                        Ok(()) => Err(Failure::Wrong("it works".to_owned())),
+                    },
+                };
+                match (refusal, listed) {
+                    (Err(why), _) => Outcome::Failed(format!(
+                        "`{}` is not claimed, so this must be refused: {why}",
+                        need.name
+                    )),
+                    (Ok(()), Some(skip)) => Outcome::Skipped(format!(
+                        "`{}` is not claimed, and refused: {}",
+                        need.name, skip.reason
+                    )),
+                    (Ok(()), None) => Outcome::Failed(format!(
+                        "`{}` is not claimed, and that is not on the list of skips",
+                        need.name
+                    )),
+                }
+            }
+            (None, Some(skip)) if matches!(skip.what, SkipWhat::Capability(_)) => {
+                Outcome::Failed(format!(
+                    "the list of skips says that {:?} is not claimed, but it is: remove the row",
+                    skip.what
+                ))
+            }
+            (None, Some(skip)) => match guarded(case.limit, case.run, cx.clone()).await {
+                Ok(()) => Outcome::Failed(
+                    "it is on the list of skips, but it passes: remove the row".to_owned(),
+                ),
+                Err(_) => Outcome::Skipped(skip.reason.to_owned()),
+            },
+            (None, None) => match guarded(case.limit, case.run, cx.clone()).await {
+                Ok(()) => Outcome::Passed,
+                Err(why) => Outcome::Failed(why.to_string()),
+            },
+        }
+    }
+
+    /// The sandbox of a case and its directory.
+    async fn prepare(&self, case: &Case) -> Result<Cx> {
+        let client = self.client.get_or_try_init(|| self.target.client()).await?;
+        let spec = self.target.sandbox_spec();
+        let sandbox = if case.fresh {
+            client.create(spec.clone()).await?
+        } else {
+            let slot = self.slot(case.group).await;
+            let mut slot = slot.lock().await;
+            match &*slot {
+                Some(sandbox) => sandbox.clone(),
+                None => slot.insert(client.create(spec.clone()).await?).clone(),
+            }
+        };
+        let n = self.directories.fetch_add(1, Ordering::Relaxed);
+        let dir = format!("/tmp/kit-{n}");
+        let mkdir = Command::shell(format!("mkdir -p {dir}")).timeout(Duration::from_secs(30));
+        let made = sandbox.execute(mkdir).await?;
+        if !made.success() {
+            return Err(Error::new(ErrorKind::Unexpected, "`mkdir` failed")
+                .with("status", &made.status)
+                .with("output", made.output()));
+        }
+        Ok(Cx {
+            sandbox,
+            client: client.clone(),
+            spec: spec.clone(),
+            dir,
+        })
+    }
+
+    async fn slot(&self, group: &'static str) -> Arc<Mutex<Option<Sandbox>>> {
+        self.shared.lock().await.entry(group).or_default().clone()
+    }
+}
+
+/// Runs the body of a case in a task of its own: a panic and a hang are failures of this case.
+async fn guarded(limit: Duration, run: crate::case::CaseFn, cx: Cx) -> CaseResult {
+    let mut task = tokio::spawn(run(cx));
+    match tokio::time::timeout(limit, &mut task).await {
+        Ok(Ok(result)) => result,
+        Ok(Err(e)) => Err(Failure::Wrong(format!("the case panicked: {e}"))),
+        Err(_) => {
+            task.abort();
+            Err(Failure::Wrong(format!(
+                "the case took longer than {limit:?}"
+            )))
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! What the kit's own test programs share.
+
+pub(crate) mod minimal;
