@@ -118,6 +118,9 @@ belongs() {
   [ "$tick" -ge "$born" ] || return 1
   [ "$parent" != 0 ] || case $name in runc*|crun*|youki*|conmon*) return 1 ;; esac
 }
+# What this may not stop is left of the tree, unless it is the child of something that was there
+# before all commands: another user's, as the child of what ends the sandbox.
+settled() { [ "$1" -gt 1 ] && look "$1" && [ "$tick" -le "$floor" ]; }
 floor=$3 stopped=" " left=0 round=0
 while [ "$round" -lt 100 ]; do
   round=$((round+1)) found=0
@@ -127,7 +130,7 @@ while [ "$round" -lt 100 ]; do
     belongs "$p" || continue
     if kill -STOP "$p" 2>/dev/null; then
       stopped="$stopped$p " found=1
-    elif look "$p" && [ "$state" != Z ]; then
+    elif look "$p" && [ "$state" != Z ] && ! settled "$parent"; then
       left=1
     fi
   done

@@ -5,10 +5,11 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::stream::poll_fn;
+use sandbox_core::derive::ShellProcesses;
 use sandbox_core::{
     Capabilities, Command, Error, ErrorKind, ExecuteEvent, ExecuteResponse, ExecuteStream,
-    FileDownload, FileUpload, KillTicket, Lease, OutputCollector, Result, SandboxBackend,
-    SandboxId, Status, Stream, Streaming, defaults,
+    FileDownload, FileUpload, KillTicket, Lease, LogCursor, OutputCollector, ProcessId,
+    ProcessLogs, Processes, Result, SandboxBackend, SandboxId, Status, Stream, Streaming, defaults,
 };
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -68,6 +69,10 @@ impl DockerSandbox {
                 Err(_) => Err(error::timed_out("start a command")),
             },
         }
+    }
+
+    fn background(&self) -> ShellProcesses<'_> {
+        ShellProcesses::new(self, self.container.floor)
     }
 
     /// Runs one of the keeper's scripts as root.
@@ -157,6 +162,10 @@ impl SandboxBackend for DockerSandbox {
         Some(self)
     }
 
+    fn processes(&self) -> Option<&dyn Processes> {
+        Some(self)
+    }
+
     fn lease(&self) -> Option<&dyn Lease> {
         self.kept.then_some(self as &dyn Lease)
     }
@@ -213,6 +222,30 @@ impl Streaming for DockerSandbox {
         };
         started.unwrap_or_else(|_| Err(error::timed_out("start a command")))?;
         Ok(ExecuteStream::new(poll_fn(move |cx| rx.poll_recv(cx))))
+    }
+}
+
+/// By scripts in the container: the engine forgets what its commands printed.
+#[async_trait]
+impl Processes for DockerSandbox {
+    async fn start(&self, command: &Command) -> Result<ProcessId> {
+        self.background().start(command).await
+    }
+
+    async fn status(&self, id: &ProcessId) -> Result<Option<Status>> {
+        self.background().status(id).await
+    }
+
+    async fn logs(&self, id: &ProcessId, from: LogCursor, max: u64) -> Result<ProcessLogs> {
+        self.background().logs(id, from, max).await
+    }
+
+    async fn wait(&self, id: &ProcessId) -> Result<Status> {
+        self.background().wait(id).await
+    }
+
+    async fn kill(&self, id: &ProcessId) -> Result<()> {
+        self.background().kill(id).await
     }
 }
 

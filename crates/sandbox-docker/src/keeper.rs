@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bollard::container::LogOutput;
 use futures_util::{Stream, StreamExt as _};
-use sandbox_core::{Command, Error, ErrorKind, Result};
+use sandbox_core::{Command, Error, ErrorKind, Program, Result, shell};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::Mutex;
 
@@ -41,6 +41,11 @@ pub(crate) fn seconds(lifetime: Duration) -> u64 {
 /// What process 1 runs.
 pub(crate) fn entrypoint(lifetime: Duration, tethered: bool) -> Vec<String> {
     let tether = if tethered { "1" } else { "" };
+    let youngest = match shell::floor_probe().program {
+        Program::Argv(argv) => argv.into_iter().nth(2).unwrap_or_default(),
+        Program::Shell(text) => text,
+        _ => String::new(),
+    };
     [
         "/bin/sh",
         "-c",
@@ -49,6 +54,7 @@ pub(crate) fn entrypoint(lifetime: Duration, tethered: bool) -> Vec<String> {
         &seconds(lifetime).to_string(),
         DIR,
         tether,
+        &youngest,
     ]
     .map(str::to_owned)
     .to_vec()
@@ -68,10 +74,11 @@ echo $((n+$1)) >new && mv -f new expires && kill -USR1 "$(cat pid)""#;
 pub(crate) const REMAINING: &str = r"cd /run/sandbox-keeper && n=$(date +%s) &&
 e=$(cat expires) && echo $((e-n))";
 
-/// Run as root, this waits until the keeper has begun, at most 10 s. Prints `homeless` if the image
-/// knows no home for the user. Argument: the user, by name or number.
+/// Run as root, this waits until the keeper has begun, at most 10 s. Prints its floor, then
+/// `homeless` if the image knows no home for the user. Argument: the user, by name or number.
 pub(crate) const AWAIT: &str = r#"i=0; while ! [ -s /run/sandbox-keeper/pid ]; do
 i=$((i+1)); [ $i -lt 100 ] || exit 1; sleep 0.1 2>/dev/null || sleep 1; done
+cat /run/sandbox-keeper/floor; echo
 [ "$1" != 0 ] || exit 0
 while IFS=: read -r n p u r; do [ "$n" = "$1" ] || [ "$u" = "$1" ] && exit 0; done </etc/passwd
 echo homeless"#;
@@ -87,12 +94,12 @@ pub(crate) fn script(text: &str) -> Command {
         .user("0:0")
 }
 
-/// Reads the keeper's first line.
+/// Reads the keeper's first line. Gives the floor: no process that began before is part of a command.
 pub(crate) async fn ready(
     mut output: Pin<
         Box<dyn Stream<Item = std::result::Result<LogOutput, bollard::errors::Error>> + Send>,
     >,
-) -> Result<()> {
+) -> Result<u64> {
     let read = async {
         let mut line = Vec::new();
         while let Some(part) = output.next().await {
@@ -103,8 +110,8 @@ pub(crate) async fn ready(
             }
         }
         let line = String::from_utf8_lossy(&line).into_owned();
-        if line.starts_with("ready\n") {
-            return Ok(());
+        if let Some(floor) = line.strip_prefix("ready ") {
+            return shell::parse_floor(floor.as_bytes());
         }
         if let Some(tool) = line.strip_prefix("missing:") {
             return Err(Error::new(

@@ -147,9 +147,9 @@ impl Docker {
         };
         let output = self.engine.attach(&id, false).await?.output;
         self.engine.start(&id).await?;
-        keeper::ready(output).await?;
+        let floor = keeper::ready(output).await?;
 
-        let container = Container::new(self.engine.clone(), id, place, 0);
+        let container = Container::new(self.engine.clone(), id, place, floor);
         if let Some(entrypoint) = &spec.entrypoint {
             container.begin(entrypoint).await?;
         }
@@ -291,9 +291,10 @@ impl Docker {
                 "the container runs and does not take commands",
             ));
         }
-        if !ours {
-            container.floor = shell::parse_floor(printed.bytes())?;
-        } else if printed == "homeless\n" {
+        let printed = printed.to_text();
+        let (floor, rest) = printed.split_once('\n').unwrap_or((&printed, ""));
+        container.floor = shell::parse_floor(floor.as_bytes())?;
+        if rest.trim() == "homeless" {
             container.place.home.clone_from(&container.place.workdir);
         }
         Ok(DockerSandbox::new(

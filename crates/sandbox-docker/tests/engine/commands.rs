@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use sandbox_core::{Command, ErrorKind, Status};
+use sandbox_core::{Command, ErrorKind, LogCursor, Status};
 
 use crate::support::{BUSYBOX, GNU, docker, sandbox};
 
@@ -111,4 +111,32 @@ pub(crate) async fn zombies_are_reaped() {
     let run = sandbox.execute(many).await.unwrap();
     let zombies: u32 = run.stdout.to_text().trim().parse().unwrap();
     assert!(zombies < 10, "{zombies}");
+}
+
+pub(crate) async fn background_commands_live_on_and_die_when_told() {
+    let sandbox = sandbox(BUSYBOX, "1000").await;
+    let process = sandbox
+        .spawn("echo out; echo err >&2; sleep 100 & sleep 101")
+        .await
+        .unwrap();
+    let again = sandbox.process(process.id().clone());
+    drop(process);
+    let start = Instant::now();
+    let logs = loop {
+        let logs = again.logs(LogCursor::default(), 100).await.unwrap();
+        if !logs.stderr.is_empty() {
+            break logs;
+        }
+        assert!(start.elapsed() < Duration::from_secs(10));
+    };
+    assert_eq!(
+        (&logs.stdout[..], &logs.stderr[..]),
+        (&b"out\n"[..], &b"err\n"[..])
+    );
+    assert_eq!(again.status().await.unwrap(), None);
+    again.kill().await.unwrap();
+    assert!(again.wait().await.unwrap() != Status::Exited(0));
+    let left =
+        "for f in /proc/[0-9]*/cmdline; do tr '\\0' ' ' <$f; echo; done | grep -c '^sleep 10'";
+    assert_eq!(sandbox.execute(left).await.unwrap().stdout, "0\n");
 }

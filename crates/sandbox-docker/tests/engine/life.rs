@@ -60,6 +60,21 @@ pub(crate) async fn the_lifetime_ends_it_and_renewing_moves_the_end() {
     ends(renewed.id(), Duration::from_secs(10)).await;
 }
 
+pub(crate) async fn renewing_under_a_command_does_not_hide_its_end() {
+    let sandbox = sandbox(BUSYBOX, "1000").await;
+    let command =
+        sandbox_core::Command::shell("sleep 50 & sleep 60").timeout(Duration::from_secs(2));
+    let renew = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        sandbox.renew(Duration::from_secs(100)).await.unwrap();
+    };
+    let (run, ()) = tokio::join!(sandbox.execute(command), renew);
+    let run = run.unwrap();
+    assert_eq!(run.status, sandbox_core::Status::TimedOut);
+    // The keeper's new nap is younger than the command and none of its processes.
+    assert!(!run.sandbox_killed);
+}
+
 pub(crate) async fn uid_1000_can_not_touch_the_keeper() {
     for image in [GNU, BUSYBOX] {
         let sandbox = sandbox(image, "1000").await;

@@ -57,6 +57,7 @@ fn main() -> ExitCode {
 fn all() -> Vec<Trial> {
     tests![
         commands::a_command_whose_container_dies_is_lost_and_keeps_its_output,
+        commands::background_commands_live_on_and_die_when_told,
         commands::every_exit_code_arrives,
         commands::frames_in_the_output_are_bytes,
         commands::hundreds_at_once_get_their_own_output,
@@ -85,6 +86,7 @@ fn all() -> Vec<Trial> {
         life::a_terminated_owner_takes_its_sandbox_along,
         life::gc_removes_what_a_dead_owner_left_and_nothing_else,
         life::killing_is_fast,
+        life::renewing_under_a_command_does_not_hide_its_end,
         life::the_defaults_are_strict,
         life::the_lifetime_ends_it_and_renewing_moves_the_end,
         life::the_entrypoint_runs_beside_the_commands,
