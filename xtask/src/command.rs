@@ -38,6 +38,37 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8(out.stdout)?)
 }
 
+/// Runs to the end in silence. Whether it ended with 0.
+pub(crate) fn succeeds(command: &mut Command) -> bool {
+    let quiet = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    quiet.status().is_ok_and(|status| status.success())
+}
+
+/// Whether there is a program of that name.
+pub(crate) fn has(program: &str) -> bool {
+    succeeds(Command::new(program).arg("--version"))
+}
+
+/// Whether this user is root.
+pub(crate) fn is_root() -> Result<bool> {
+    Ok(output(Command::new("id").arg("-u"))?.trim() == "0")
+}
+
+/// Installs a package of Debian, if this is root.
+pub(crate) fn install(package: &str) -> Result {
+    if !is_root()? {
+        return Err(format!("`{package}` is missing: apt-get install {package}").into());
+    }
+    eprintln!("installing {package}");
+    run(Command::new("apt-get").args(["update", "-qq"]))?;
+    let mut install = Command::new("apt-get");
+    install.env("DEBIAN_FRONTEND", "noninteractive");
+    run(install.args(["install", "-qq", "-y", "--no-install-recommends", package]))
+}
+
 fn wait(command: &mut Command, limit: Option<Duration>) -> Result<ExitStatus> {
     let begin = Instant::now();
     let mut child = command

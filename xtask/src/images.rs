@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::{Result, command, workspace};
 
@@ -65,7 +65,7 @@ fn make(recipe: &Recipe) -> Result {
     if !exists(&tagged) {
         let folder = Scratch::new(recipe.name)?;
         match recipe.packages {
-            _ if !has("apt-get") => from_registry(recipe, &folder.0, &tagged)?,
+            _ if !command::has("apt-get") => from_registry(recipe, &folder.0, &tagged)?,
             None => busybox(recipe, &folder.0, &tagged)?,
             Some(packages) => debian(recipe, packages, &folder.0, &tagged)?,
         }
@@ -98,8 +98,8 @@ impl Recipe {
 
 /// A small Debian with packages.
 fn debian(recipe: &Recipe, packages: &str, folder: &Path, tagged: &str) -> Result {
-    if !has("mmdebstrap") {
-        install("mmdebstrap")?;
+    if !command::has("mmdebstrap") {
+        command::install("mmdebstrap")?;
     }
     let tar = folder.join("image.tar");
     let mut build = Command::new("mmdebstrap");
@@ -183,35 +183,9 @@ fn from_registry(recipe: &Recipe, folder: &Path, tagged: &str) -> Result {
     )
 }
 
-/// Installs a package of Debian, if this is root.
-fn install(package: &str) -> Result {
-    let user = command::output(Command::new("id").arg("-u"))?;
-    if user.trim() != "0" {
-        return Err(format!("`{package}` is missing: apt-get install {package}").into());
-    }
-    eprintln!("installing {package}");
-    command::run(Command::new("apt-get").args(["update", "-qq"]))?;
-    let mut install = Command::new("apt-get");
-    install.env("DEBIAN_FRONTEND", "noninteractive");
-    command::run(install.args(["install", "-qq", "-y", "--no-install-recommends", package]))
-}
-
 /// Whether the engine has the image.
 fn exists(image: &str) -> bool {
-    succeeds(Command::new("docker").args(["image", "inspect", image]))
-}
-
-/// Whether there is a program of that name.
-fn has(program: &str) -> bool {
-    succeeds(Command::new(program).arg("--version"))
-}
-
-fn succeeds(command: &mut Command) -> bool {
-    let quiet = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    quiet.status().is_ok_and(|status| status.success())
+    command::succeeds(Command::new("docker").args(["image", "inspect", image]))
 }
 
 /// A folder that is gone afterwards.

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 mod ci;
 mod command;
 mod conformance;
+mod engine;
 mod examples;
 mod images;
 mod prepare;

@@ -1,0 +1,114 @@
+//! A Docker engine for the tests: the one that answers, else one that is installed and started here
+//! for the run, else none.
+
+use std::fs::File;
+use std::io::{BufRead as _, IsTerminal as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::{Result, command};
+
+/// How long an engine may take to come up.
+const START: Duration = Duration::from_mins(1);
+
+/// How long an engine may take to go down before it is killed.
+const STOP: Duration = Duration::from_secs(30);
+
+/// An engine that answers. What was started here is stopped when this is dropped.
+pub(crate) struct Engine(Option<Child>);
+
+/// Gives an engine, or why there is none. Its output goes below `out`.
+pub(crate) fn get(out: &Path) -> Result<Engine> {
+    let Err(why) = answers() else {
+        return Ok(Engine(None));
+    };
+    if !Path::new("/etc/debian_version").exists() || !command::is_root()? {
+        return Err(format!("{why}; on Debian, as root, this task would start one").into());
+    }
+    if command::has("dockerd") {
+        eprintln!("no Docker engine answers: starting one for this run");
+    } else {
+        eprintln!("no Docker engine is installed: installing docker.io for the tests");
+        if !agreed()? {
+            return Err(format!("{why}; installing one was declined").into());
+        }
+        command::install("docker.io")?;
+    }
+    // The package may have started it.
+    match answers() {
+        Ok(()) => Ok(Engine(None)),
+        Err(_) => start(out),
+    }
+}
+
+fn start(out: &Path) -> Result<Engine> {
+    let log = out.join("dockerd.log");
+    let mut engine = Command::new("dockerd");
+    engine.stdin(Stdio::null()).stdout(Stdio::null());
+    let child = engine.stderr(File::create(&log)?).spawn()?;
+    let mut engine = Engine(Some(child));
+    let begin = Instant::now();
+    loop {
+        let Err(why) = answers() else {
+            return Ok(engine);
+        };
+        let ended = engine.0.as_mut().map(Child::try_wait).transpose()?;
+        if let Some(Some(status)) = ended {
+            return Err(format!("dockerd: {status}; it says why in {}", log.display()).into());
+        }
+        if begin.elapsed() > START {
+            return Err(format!("{why}, a minute after dockerd was started").into());
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+/// Whether the engine that `docker` would use answers.
+fn answers() -> Result {
+    let mut version = Command::new("docker");
+    version.args(["version", "--format", "{{.Server.Version}}"]);
+    let out = version
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|e| format!("no `docker`: {e}"))?;
+    if out.status.success() {
+        return Ok(());
+    }
+    let why = String::from_utf8_lossy(&out.stderr);
+    Err(why.trim().lines().last().unwrap_or("no answer").into())
+}
+
+/// Whoever sits there is asked; a machine of CI is not.
+fn agreed() -> Result<bool> {
+    let stdin = std::io::stdin();
+    if !stdin.is_terminal() {
+        return Ok(true);
+    }
+    eprint!("install it? [y/N] ");
+    let mut answer = String::new();
+    stdin.lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        let Some(child) = &mut self.0 else { return };
+        eprintln!("stopping the Docker engine that was started for this run");
+        // SIGTERM lets it end its containers; std can only send SIGKILL.
+        let pid = child.id().to_string();
+        if let Err(e) = command::run(Command::new("kill").args(["-TERM", &pid])) {
+            eprintln!("{e}");
+        }
+        let begin = Instant::now();
+        while matches!(child.try_wait(), Ok(None)) {
+            if begin.elapsed() > STOP {
+                if let Err(e) = child.kill().and_then(|()| child.wait()) {
+                    eprintln!("dockerd does not end: {e}");
+                }
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+}
