@@ -79,11 +79,6 @@
 //!   substitution.
 //! - Pausing is [`Unsupported`](sandbox_core::ErrorKind::Unsupported).
 
-#![allow(
-    dead_code,
-    reason = "families and tools that use it follow in the next commits"
-)]
-
 mod backend;
 mod clock;
 mod config;
@@ -99,6 +94,7 @@ mod shell;
 mod snapshot;
 mod streaming;
 mod tools;
+mod tree;
 mod vfs;
 
 #[doc = include_str!("../docs/fidelity.md")]

@@ -149,11 +149,6 @@ impl Machine {
         self.vfs.restore(Table::new());
     }
 
-    /// The files as a command without a user of its own sees them.
-    pub(crate) fn view(&self) -> View {
-        View::new(self.vfs.clone(), self.account.cred)
-    }
-
     /// Starts a command, checked by core. Its deadline runs from here.
     ///
     /// # Errors

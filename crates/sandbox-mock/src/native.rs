@@ -8,10 +8,12 @@ use sandbox_core::files::{
     ReadOptions, ReadPage, TreeReport, WriteMode,
 };
 use sandbox_core::{
-    Bytes, NativeFiles, Operation, Result, SandboxPath, async_trait, defaults, derive,
+    Bytes, Error, ErrorKind, NativeFiles, Operation, Result, SandboxPath, async_trait, defaults,
+    derive,
 };
 
 use crate::backend::MockSandbox;
+use crate::tree;
 use crate::vfs::{FileKind, FsError, How, Last};
 
 #[async_trait]
@@ -152,11 +154,42 @@ impl NativeFiles for MockSandbox {
     }
 
     async fn upload_dir(&self, local: &Path, path: &SandboxPath) -> Result<TreeReport> {
-        derive::upload_dir(self, local, path).await
+        self.around(Operation::UploadDir, path.as_str(), async |_| {
+            let (machine, local, path) = (self.machine.clone(), local.to_owned(), path.clone());
+            blocking(move || {
+                let (tar, report) = derive::pack_tree(&local)?;
+                tree::unpack(&machine.vfs, machine.account.cred, &path, &tar)?;
+                Ok(report)
+            })
+            .await
+        })
+        .await
     }
 
     async fn download_dir(&self, path: &SandboxPath, local: &Path) -> Result<TreeReport> {
-        derive::download_dir(self, path, local).await
+        self.around(Operation::DownloadDir, path.as_str(), async |_| {
+            let (machine, local, path) = (self.machine.clone(), local.to_owned(), path.clone());
+            blocking(move || {
+                let (tar, unread) = tree::pack(&machine.vfs, machine.account.cred, &path)?;
+                let mut report = derive::unpack_tree(&tar, &local)?;
+                report.skipped.extend(unread);
+                Ok(report)
+            })
+            .await
+        })
+        .await
+    }
+}
+
+/// Runs what touches the host's files off the caller's threads.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(e) => {
+            Err(Error::new(ErrorKind::Unexpected, "the work on local files was stopped").because(e))
+        }
     }
 }
 

@@ -92,6 +92,28 @@ async fn all(s: &Sandbox) -> Vec<(&'static str, String)> {
     tell!("delete tree", s.delete(w("n")));
     tell!("download", s.download(w("d/a.txt")));
     tell!("download crlf", s.download(w("d/e/b.txt")));
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    std::fs::create_dir_all(from.path().join("sub/empty")).unwrap();
+    std::fs::write(from.path().join("sub/f"), "one").unwrap();
+    std::fs::write(from.path().join("g"), [0, 255]).unwrap();
+    tell!("upload dir", s.upload_dir(from.path(), w("up/there")));
+    tell!("upload dir again", s.upload_dir(from.path(), w("up/there")));
+    tell!(
+        "upload dir on a file",
+        s.upload_dir(from.path(), w("empty"))
+    );
+    tell!(
+        "upload no dir",
+        s.upload_dir(from.path().join("none"), w("up"))
+    );
+    tell!("download dir", s.download_dir(w("up"), to.path()));
+    tell!("download dir missing", s.download_dir(w("none"), to.path()));
+    tell!(
+        "download dir of a file",
+        s.download_dir(w("empty"), to.path())
+    );
+    let got = std::fs::read(to.path().join("there/g"));
+    told.push(("downloaded", format!("{got:?}")));
     let left = s
         .execute("find . | sort; stat -c '%a %n' d/a.txt")
         .await

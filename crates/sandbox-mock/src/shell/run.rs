@@ -189,11 +189,6 @@ impl Run {
         true
     }
 
-    /// Whether nothing of the command runs any more.
-    pub(crate) fn is_over(&self) -> bool {
-        self.lock().over
-    }
-
     fn tell(&self, status: Status, sandbox_killed: bool) {
         self.ended.send_if_modified(|ended| {
             // The first ending is the one.

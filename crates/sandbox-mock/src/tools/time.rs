@@ -1,6 +1,6 @@
 //! Calendar times, in UTC: the sandbox has no other zone.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Seconds of a day.
 pub(super) const DAY: i64 = 86_400;
@@ -32,17 +32,6 @@ pub(super) fn since_epoch(time: SystemTime) -> (i64, u32) {
             }
         }
     }
-}
-
-/// A time from seconds and nanoseconds since 1970; `None` where it can't be told.
-pub(super) fn at(seconds: i64, nanos: u32) -> Option<SystemTime> {
-    let offset = Duration::from_secs(seconds.unsigned_abs());
-    let whole = if seconds < 0 {
-        UNIX_EPOCH.checked_sub(offset)
-    } else {
-        UNIX_EPOCH.checked_add(offset)
-    };
-    whole?.checked_add(Duration::from_nanos(u64::from(nanos)))
 }
 
 /// Days since 1970 of a date of the Gregorian calendar.

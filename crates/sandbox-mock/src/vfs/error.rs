@@ -20,7 +20,6 @@ pub(crate) enum FsError {
     NameTooLong,
     Invalid,
     Busy,
-    TooLarge,
 }
 
 pub(crate) type FsResult<T> = Result<T, FsError>;
@@ -41,7 +40,6 @@ impl FsError {
             Self::NameTooLong => "File name too long",
             Self::Invalid => "Invalid argument",
             Self::Busy => "Device or resource busy",
-            Self::TooLarge => "Cannot allocate memory",
         }
     }
 
@@ -54,7 +52,6 @@ impl FsError {
             Self::NotADirectory => io::ErrorKind::NotADirectory,
             Self::NotEmpty => io::ErrorKind::DirectoryNotEmpty,
             Self::NoSpace => io::ErrorKind::StorageFull,
-            Self::TooLarge => io::ErrorKind::OutOfMemory,
             Self::TooManyLinks | Self::NameTooLong | Self::Invalid | Self::Busy => {
                 io::ErrorKind::Other
             }
@@ -76,7 +73,7 @@ impl From<FsError> for Error {
             FsError::Exists => ErrorKind::AlreadyExists,
             FsError::IsADirectory => ErrorKind::IsADirectory,
             FsError::NotADirectory => ErrorKind::NotADirectory,
-            FsError::NoSpace | FsError::TooLarge => ErrorKind::LimitExceeded,
+            FsError::NoSpace => ErrorKind::LimitExceeded,
             FsError::TooManyLinks | FsError::NameTooLong | FsError::Invalid => {
                 ErrorKind::InvalidPath
             }

@@ -11,6 +11,6 @@ mod view;
 pub(crate) use error::{FsError, FsResult};
 pub(crate) use image::{Account, Accounts, HOSTNAME, base};
 pub(crate) use node::{Cred, FileKind, Stat};
-pub(crate) use ops::{How, Vfs};
+pub(crate) use ops::{How, Leaf, Vfs};
 pub(crate) use table::{Last, Table};
 pub(crate) use view::View;

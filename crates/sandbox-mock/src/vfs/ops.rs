@@ -21,7 +21,7 @@ pub(crate) struct Vfs {
     random: Mutex<u64>,
 }
 
-/// What lies below a directory, directories themselves left out.
+/// What lies below a directory, each directory before what is in it.
 #[derive(Debug, Default)]
 pub(crate) struct Tree {
     pub(crate) leaves: Vec<Leaf>,
@@ -29,14 +29,17 @@ pub(crate) struct Tree {
     pub(crate) unreadable: Vec<String>,
 }
 
-/// A file, link or device of a tree.
+/// Something in a tree.
 #[derive(Debug)]
 pub(crate) struct Leaf {
     /// Below the root; empty for the root itself.
     pub(crate) path: String,
     pub(crate) kind: FileKind,
+    pub(crate) mode: u32,
     /// Of a regular file that may be read.
     pub(crate) content: Option<Bytes>,
+    /// Of a symbolic link.
+    pub(crate) target: Option<Arc<str>>,
 }
 
 /// The longest path, as on Linux.
@@ -315,7 +318,6 @@ impl Vfs {
                         pending.push((format!("{path}{slash}{name}"), *ino));
                     }
                 }
-                continue;
             }
             let content = match &node.kind {
                 Kind::File(content) if node.permits(cred, 4) => Some(content.clone()),
@@ -324,11 +326,17 @@ impl Vfs {
             if path.is_empty() && content.is_none() && matches!(node.kind, Kind::File(_)) {
                 return Err(FsError::Denied);
             }
-            let kind = node.stat(ino).kind;
+            let target = match &node.kind {
+                Kind::Symlink(target) => Some(target.clone()),
+                _ => None,
+            };
+            let stat = node.stat(ino);
             tree.leaves.push(Leaf {
                 path,
-                kind,
+                kind: stat.kind,
+                mode: stat.mode,
                 content,
+                target,
             });
         }
         Ok(tree)
