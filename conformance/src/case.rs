@@ -81,6 +81,11 @@ impl Case {
         self
     }
 
+    pub(crate) const fn isolation(mut self) -> Self {
+        self.profile = Profile::Isolation;
+        self
+    }
+
     pub(crate) const fn needs(mut self, need: Need) -> Self {
         self.need = Some(need);
         self

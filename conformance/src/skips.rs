@@ -65,7 +65,16 @@ pub const OWN_SKIPS: &[Skip] = &[
     Skip::capability("mock-derived-uid1000", "processes", HIDDEN),
     Skip::capability("mock-derived-uid1000", "lease", HIDDEN),
     Skip::capability("mock-derived-uid1000", "snapshots", HIDDEN),
+    Skip::capability("docker", "reports_signals", ENGINE_SIGNALS),
+    Skip::capability("docker-gnu-root", "output_order", TWO_PIPES),
+    Skip::capability("docker-gnu-root", "snapshots", NO_SNAPSHOTS),
+    Skip::capability("docker-busybox-uid1000", "output_order", TWO_PIPES),
+    Skip::capability("docker-busybox-uid1000", "snapshots", NO_SNAPSHOTS),
 ];
+
+const ENGINE_SIGNALS: &str = "the engine gives an exit code only: 137 may be either";
+const TWO_PIPES: &str = "the engine reads two pipes and keeps no order between them";
+const NO_SNAPSHOTS: &str = "the Docker backend takes none yet";
 
 const CONTROL: &str = "the mock's shell has no control characters in names";
 const PROCESSES: &str = "the mock's shell has no processes that others could see";

@@ -27,6 +27,7 @@ mod errors;
 mod execute;
 mod glob;
 mod grep;
+mod isolation;
 mod lease;
 mod lifecycle;
 mod limits;
@@ -76,6 +77,7 @@ pub fn all() -> Vec<Case> {
         ownership::list(),
         lease::list(),
         snapshots::list(),
+        isolation::list(),
     ]
     .concat()
 }
