@@ -18,7 +18,7 @@ const GREP: &str = script!(
     r#"need grep head tr cut
 printf 'a\n' | grep -c -h -a -F -m 1 -e a >/dev/null 2>&1 || { printf 'grep -c -h -a -F -m'; exit 68; }
 printf '\n' | grep -c -F -e "$a" >/dev/null 2>&1
-[ "$?" -le 1 ] || exit 72
+[ "$?" -le 1 ] || exit 73
 batch='
 t=$1 k=$2; shift 2
 count() { grep -c -h -a -F -m "$k" -e "$t" -- "$@" 2>/dev/null; }

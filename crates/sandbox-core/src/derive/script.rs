@@ -230,7 +230,7 @@ fn failure(status: &Status, printed: String) -> Error {
             ErrorKind::Protocol,
             "what was sent to the sandbox did not arrive whole",
         ),
-        72 => (
+        73 => (
             ErrorKind::TooLarge,
             "the text to search is longer than the sandbox's `grep` takes: search a part of it",
         ),
