@@ -50,7 +50,11 @@ async fn a_value_is_exact(cx: Cx) -> CaseResult {
 async fn a_program_sees_it_too(cx: Cx) -> CaseResult {
     let r = cx
         .sandbox
-        .execute(Command::new("printenv").arg("KIT").env("KIT", "a 'b'"))
+        .execute(
+            Command::new("sh")
+                .args(["-c", "printf '%s\\n' \"$KIT\""])
+                .env("KIT", "a 'b'"),
+        )
         .await?;
     check_eq!(r.stdout, "a 'b'\n");
     Ok(())

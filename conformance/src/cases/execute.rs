@@ -404,7 +404,7 @@ async fn a_background_child_lets_the_exit_code_through(cx: Cx) -> CaseResult {
 }
 
 async fn a_background_child_with_its_output_redirected_lives_on(cx: Cx) -> CaseResult {
-    cx.ok("(sleep 0.5; echo late >late) >/dev/null 2>&1 </dev/null & echo now")
+    cx.ok("(sleep 3; echo late >late) >/dev/null 2>&1 </dev/null & echo now")
         .await?;
     check!(!cx.exists("late").await?, "the call waited for the child");
     for _ in 0..100 {

@@ -117,7 +117,7 @@ async fn input_does_not_reach_the_next_command(cx: Cx) -> CaseResult {
 }
 
 async fn a_command_may_read_line_by_line(cx: Cx) -> CaseResult {
-    let text = "while IFS= read -r x; do echo \"<$x>\"; done";
+    let text = "while IFS= read -r x; do printf '<%s>\\n' \"$x\"; done";
     let r = cx
         .sandbox
         .execute(Command::shell(text).stdin("a b\n\\n\n  c\n"))
