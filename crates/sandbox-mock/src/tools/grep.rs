@@ -162,9 +162,23 @@ impl Grep {
         Ok(())
     }
 
-    /// All patterns as one expression.
+    /// The one text to find, where that is all there is to it: an expression for a long one is
+    /// slow to make and slower to use.
+    fn literal(&self) -> Option<&[u8]> {
+        match &*self.patterns {
+            [text] if self.syntax == Syntax::Fixed && !self.fold && !self.whole && !self.words => {
+                Some(text.as_bytes())
+            }
+            _ => None,
+        }
+    }
+
+    /// All patterns as one expression; one that is not used if there is a [`literal`](Self::literal).
     fn regex(&self) -> Result<Regex, String> {
         let mut parts = Vec::new();
+        if self.literal().is_some() {
+            return Regex::new("").map_err(|e| e.to_string());
+        }
         for pattern in &self.patterns {
             let part = match self.syntax {
                 Syntax::Fixed => escape(pattern),
@@ -390,10 +404,14 @@ impl Grep {
         let mut found = Vec::new();
         let mut from = 0;
         while from <= line.len() {
-            let Some(hit) = regex.find_at(line, from) else {
+            let hit = match self.literal() {
+                Some(text) => memchr::memmem::find(&line[from..], text)
+                    .map(|at| (from + at, from + at + text.len())),
+                None => regex.find_at(line, from).map(|m| (m.start(), m.end())),
+            };
+            let Some((start, mut end)) = hit else {
                 break;
             };
-            let (start, mut end) = (hit.start(), hit.end());
             if self.words {
                 // A shorter match from the same place may be a word.
                 let bounded = |end: usize| {
