@@ -134,7 +134,8 @@ async fn new_parents_serve_the_user(cx: Cx) -> CaseResult {
 async fn parents_that_are_there_keep_their_mode(cx: Cx) -> CaseResult {
     cx.ok("mkdir -p a/b && chmod 700 a && chmod 711 a/b")
         .await?;
-    cx.put([("a/b/c/f", b"x")]).await?;
+    cx.put([("a/b/c/f", b"x"), ("a/b/g", b"y"), ("a/h", b"z")])
+        .await?;
     check_eq!(
         (cx.mode("a").await?.as_str(), cx.mode("a/b").await?.as_str()),
         ("700", "711")
