@@ -78,7 +78,8 @@ pub fn command_id() -> String {
 /// A process belongs to the command if
 /// - its environment holds the id, or
 /// - its parent belongs, whatever it says itself, or
-/// - its environment holds no id at all (`env -i`), and it is not older than the command.
+/// - its environment holds no id at all (`env -i`), nor does one of its ancestors hold another
+///   command's, and it is not older than the command.
 ///
 /// Never touched: process 1, this killer and its ancestors (a daemon that runs commands is one),
 /// what began at the floor or before, and a process that a container engine is just about to turn
@@ -105,6 +106,17 @@ while [ "$parent" -gt 1 ]; do
   up="$up$parent "
   look "$parent" || break
 done
+anothers() {
+  q=$1
+  while [ "$q" -gt 1 ]; do
+    while IFS= read -r x || [ -n "$x" ]; do
+      case $x in *"$m"*) return 1 ;; *"$v"*) return 0 ;; esac
+    done 2>/dev/null <"/proc/$q/environ"
+    look "$q" || return 1
+    q=$parent
+  done
+  return 1
+}
 belongs() {
   seen=
   while IFS= read -r x || [ -n "$x" ]; do
@@ -117,6 +129,7 @@ belongs() {
   [ -z "$seen" ] || return 1
   [ "$tick" -ge "$born" ] || return 1
   [ "$parent" != 0 ] || case $name in runc*|crun*|youki*|conmon*) return 1 ;; esac
+  ! anothers "$parent"
 }
 # What this may not stop is left of the tree, unless it is the child of something that was there
 # before all commands: another user's, as the child of what ends the sandbox.
