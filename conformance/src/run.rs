@@ -195,3 +195,84 @@ async fn guarded(limit: Duration, run: crate::case::CaseFn, cx: Cx) -> CaseResul
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use sandbox_mock::{MockConfig, MockProvider};
+
+    use super::*;
+    use crate::{Need, Skip};
+
+    async fn outcome(case: Case, skips: &[Skip]) -> Outcome {
+        let target = Target::new("mock", async || {
+            Ok(Client::new(MockProvider::with(
+                MockConfig::new().hide_families(),
+            )))
+        });
+        let run = Run::new(target.skips(skips));
+        let outcome = run.case(&case).await;
+        run.finish().await;
+        outcome
+    }
+
+    fn failed(outcome: &Outcome, why: &str) -> bool {
+        matches!(outcome, Outcome::Failed(text) if text.contains(why))
+    }
+
+    const GOOD: Case = Case::new("g", "good", |_| Box::pin(async { Ok(()) }));
+    const BAD: Case = Case::new("g", "bad", |_| {
+        Box::pin(async { Err(Failure::Wrong("seen".to_owned())) })
+    });
+    /// Asks for what the target hides.
+    const HIDDEN: Case = Case::new("g", "hidden", |cx| {
+        Box::pin(async move { Ok(cx.sandbox.spawn("true").await.map(|_| ())?) })
+    })
+    .needs(Need {
+        name: "processes",
+        claimed: |c| c.processes,
+        otherwise: None,
+    });
+
+    #[tokio::test]
+    async fn a_skip_is_on_the_list_and_what_could_run_is_not() {
+        let bad = [Skip::case("mock", "g::bad", "known")];
+        assert_eq!(outcome(GOOD, &[]).await, Outcome::Passed);
+        assert!(failed(&outcome(BAD, &[]).await, "seen"));
+        let known = Outcome::Skipped("known".to_owned());
+        assert_eq!(outcome(BAD, &bad).await, known);
+        let good = [Skip::case("mock", "g::good", "not so")];
+        assert!(failed(&outcome(GOOD, &good).await, "it passes"));
+        let other = [Skip::case("other", "g::bad", "another's")];
+        assert!(failed(&outcome(BAD, &other).await, "seen"));
+    }
+
+    #[tokio::test]
+    async fn what_is_not_claimed_is_refused_and_on_the_list() {
+        let listed = [Skip::capability("mock", "processes", "hidden here")];
+        assert!(failed(&outcome(HIDDEN, &[]).await, "not on the list"));
+        let skipped = outcome(HIDDEN, &listed).await;
+        assert!(matches!(skipped, Outcome::Skipped(why) if why.contains("hidden here")));
+        // It works all the same, or fails otherwise than by a refusal.
+        for run in [GOOD.run, BAD.run] {
+            let case = Case { run, ..HIDDEN };
+            assert!(failed(&outcome(case, &listed).await, "must be refused"));
+        }
+        let claimed = Need {
+            claimed: |_| true,
+            ..HIDDEN.need.unwrap()
+        };
+        let claimed = GOOD.needs(claimed);
+        assert!(failed(&outcome(claimed, &listed).await, "remove the row"));
+    }
+
+    #[tokio::test]
+    async fn a_panic_and_a_hang_are_failures_of_their_case() {
+        let panics = Case::new("g", "panics", |_| {
+            Box::pin(async { panic!("on purpose: the message before this is not a failure") })
+        });
+        assert!(failed(&outcome(panics, &[]).await, "panicked"));
+        let mut hangs = Case::new("g", "hangs", |_| Box::pin(std::future::pending()));
+        hangs.limit = Duration::from_millis(200);
+        assert!(failed(&outcome(hangs, &[]).await, "took longer"));
+    }
+}

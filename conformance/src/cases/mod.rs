@@ -121,3 +121,35 @@ fn random_bytes(seed: u64, n: usize) -> Vec<u8> {
     let mut random = Random::new(seed);
     (0..n).map(|_| random.next().to_be_bytes()[0]).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::{OWN_SKIPS, Profile};
+
+    #[test]
+    fn names_are_sentences_and_each_is_one_case() {
+        let cases = all();
+        let names: BTreeSet<String> = cases.iter().map(Case::full_name).collect();
+        assert_eq!(names.len(), cases.len(), "two cases have one name");
+        for name in names {
+            let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_:".contains(c);
+            assert!(name.chars().all(plain), "{name}");
+        }
+        let core = cases.iter().filter(|c| c.profile <= Profile::Core).count();
+        assert!(core >= 150, "{core} cases of the core profile");
+    }
+
+    #[test]
+    fn the_list_of_skips_names_capabilities_and_cases_that_exist() {
+        for skip in OWN_SKIPS {
+            let known = all().iter().any(|c| match skip.what {
+                crate::SkipWhat::Case(name) => c.full_name() == name,
+                crate::SkipWhat::Capability(name) => c.need.is_some_and(|n| n.name == name),
+            });
+            assert!(known && !skip.reason.is_empty(), "{skip:?}");
+        }
+    }
+}
