@@ -22,6 +22,8 @@ struct State {
     written: [u64; 2],
     /// Bytes until the output breaks off.
     cut: Option<u64>,
+    /// Nothing is taken any more.
+    closed: bool,
 }
 
 #[derive(Debug)]
@@ -86,6 +88,7 @@ impl Sink {
             target,
             written: [0; 2],
             cut,
+            closed: false,
         };
         Self {
             state: Mutex::new(state),
@@ -105,6 +108,9 @@ impl Sink {
             return;
         }
         let mut state = self.lock();
+        if state.closed {
+            return;
+        }
         state.written[index(stream)] += bytes.len() as u64;
         let stream = if self.merge { Stream::Stdout } else { stream };
         let mut bytes = bytes;
@@ -180,6 +186,7 @@ impl Sink {
     /// Takes nothing any more. A reader sees the end; a collector keeps what it has.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
+        state.closed = true;
         if matches!(state.target, Target::Send(..)) {
             state.target = Target::Closed;
         }
