@@ -27,7 +27,11 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "sandbox",
             "sandbox-core",
+            // A backend of one's own and a test of one's agent show the mock itself.
+            "sandbox-mock",
             "sandbox-tools",
+            // An agent without a model's key talks to a stand-in.
+            "sandbox-testkit",
             "sandbox-conformance",
         ],
     ),
