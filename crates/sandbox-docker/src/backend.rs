@@ -197,7 +197,7 @@ impl Streaming for DockerSandbox {
                         return;
                     }
                 };
-                if started_tx.send(Ok(())).is_err() {
+                if started_tx.send(Ok(running.guard())).is_err() {
                     return;
                 }
                 let ending = running.drive(deadline, &mut sink).await;
@@ -220,8 +220,13 @@ impl Streaming for DockerSandbox {
                 Err(_) => return Err(error::timed_out("start a command")),
             },
         };
-        started.unwrap_or_else(|_| Err(error::timed_out("start a command")))?;
-        Ok(ExecuteStream::new(poll_fn(move |cx| rx.poll_recv(cx))))
+        let guard = started.unwrap_or_else(|_| Err(error::timed_out("start a command")))?;
+        Ok(ExecuteStream::new(poll_fn(move |cx| {
+            // Dropped with the stream, so that the kill is under way at once and `flush` waits for
+            // it: the task may see the end of the stream only when the process is about to end.
+            let _with_the_stream = &guard;
+            rx.poll_recv(cx)
+        })))
     }
 }
 

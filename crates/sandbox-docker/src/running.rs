@@ -1,6 +1,7 @@
 //! One command from its start to its end.
 
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -86,7 +87,33 @@ pub(crate) struct Running<'a> {
     fed: bool,
     words: Vec<u8>,
     printed: bool,
-    guard: Option<KillGuard>,
+    guard: Guard,
+}
+
+/// Kills the command when the first of its clones is dropped, unless it is known to have ended.
+#[derive(Clone)]
+pub(crate) struct Guard(Arc<Mutex<Option<KillGuard>>>);
+
+impl Guard {
+    fn arm(ticket: KillTicket) -> Self {
+        Self(Arc::new(Mutex::new(Some(KillGuard::arm(ticket)))))
+    }
+
+    fn take(&self) -> Option<KillGuard> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn disarm(&self) {
+        if let Some(guard) = self.take() {
+            guard.disarm();
+        }
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        drop(self.take());
+    }
 }
 
 impl<'a> Running<'a> {
@@ -107,7 +134,7 @@ impl<'a> Running<'a> {
             user: launch.user.clone(),
             started: Instant::now(),
         };
-        let guard = KillGuard::arm(ticket(container, &name, &command));
+        let guard = Guard::arm(ticket(container, &name, &command));
         let (output, stdin) = match container.route.start(&name).await {
             Ok(attached) => attached,
             Err(e) => {
@@ -128,7 +155,7 @@ impl<'a> Running<'a> {
             fed: false,
             words: Vec::new(),
             printed: false,
-            guard: Some(guard),
+            guard,
         })
     }
 
@@ -263,10 +290,13 @@ impl<'a> Running<'a> {
         self.container.never_started(&self.words).await
     }
 
-    fn disarm(&mut self) {
-        if let Some(guard) = self.guard.take() {
-            guard.disarm();
-        }
+    /// What kills the command when it is dropped: for who waits for the command elsewhere.
+    pub(crate) fn guard(&self) -> Guard {
+        self.guard.clone()
+    }
+
+    fn disarm(&self) {
+        self.guard.disarm();
     }
 
     /// The leader has ended with `code`.
