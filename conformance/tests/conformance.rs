@@ -1,13 +1,15 @@
 //! The kit over the targets of this repository.
 
-mod support;
+/// The very example that is the template for a backend of one's own.
+#[path = "../../examples/examples/custom_backend/provider.rs"]
+mod custom_backend;
 
 use std::process::ExitCode;
 
+use custom_backend::VendorProvider;
 use sandbox_conformance::{OWN_SKIPS, Profile, Target};
 use sandbox_core::Client;
 use sandbox_mock::{MockConfig, MockProvider};
-use support::minimal::MinimalProvider;
 
 fn main() -> ExitCode {
     let mock = |name, config: MockConfig| {
@@ -23,7 +25,7 @@ fn main() -> ExitCode {
         mock("mock-derived", plain().hide_families()),
         mock("mock-derived-uid1000", plain().hide_families().user("1000")),
         Target::new("minimal", async || {
-            Ok(Client::new(MinimalProvider::default()))
+            Ok(Client::new(VendorProvider::new().await?))
         })
         .profile(Profile::Minimal),
     ];

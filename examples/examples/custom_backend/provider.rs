@@ -117,6 +117,7 @@ impl SandboxBackend for VendorSandbox {
         let status = match run.end {
             vendor::End::Code(code) => Status::Exited(code),
             vendor::End::Deadline => Status::TimedOut,
+            vendor::End::Unknown(why) => Status::Lost(why),
         };
         let mut response = ExecuteResponse::new(status, Bytes::new(), Bytes::new());
         response.stdout = run.stdout;
@@ -178,6 +179,7 @@ fn translate(e: vendor::Failure) -> Error {
         vendor::Code::NoSession => ErrorKind::SandboxGone,
         vendor::Code::NoFile => ErrorKind::NotFound,
         vendor::Code::IsFolder => ErrorKind::IsADirectory,
+        vendor::Code::NoFolder => ErrorKind::NotADirectory,
         vendor::Code::NotAllowed => ErrorKind::PermissionDenied,
         vendor::Code::Other => ErrorKind::Unexpected,
     };
@@ -215,6 +217,8 @@ mod vendor {
     pub(super) enum End {
         Code(i32),
         Deadline,
+        /// The session was lost while the command ran.
+        Unknown(String),
     }
 
     #[derive(Debug)]
@@ -229,6 +233,7 @@ mod vendor {
         NoSession,
         NoFile,
         IsFolder,
+        NoFolder,
         NotAllowed,
         Other,
     }
@@ -277,13 +282,7 @@ mod vendor {
             Ok(Run {
                 end: match &r.status {
                     Status::TimedOut => End::Deadline,
-                    Status::Lost(why) => {
-                        return Err(Failure {
-                            code: Code::NoSession,
-                            text: why.clone(),
-                            path: None,
-                        });
-                    }
+                    Status::Lost(why) => End::Unknown(why.clone()),
                     // This vendor does not tell signals apart: 137 is all it says.
                     status => End::Code(status.exit_code().unwrap_or(1)),
                 },
@@ -315,6 +314,7 @@ mod vendor {
                     ErrorKind::SandboxGone => Code::NoSession,
                     ErrorKind::NotFound => Code::NoFile,
                     ErrorKind::IsADirectory => Code::IsFolder,
+                    ErrorKind::NotADirectory => Code::NoFolder,
                     ErrorKind::PermissionDenied => Code::NotAllowed,
                     _ => Code::Other,
                 },

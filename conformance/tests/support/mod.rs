@@ -1,3 +1,0 @@
-//! What the kit's own test programs share.
-
-pub(crate) mod minimal;
