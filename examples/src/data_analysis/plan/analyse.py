@@ -349,7 +349,10 @@ class Charts:
             ax.set_ylim(bottom=0)
         ticks = places[first::every]
         ax.set_xticks(ticks)
-        ax.set_xticklabels([pairs[i][0] for i in ticks])
+        labels = [pairs[i][0] for i in ticks]
+        # Side by side, more than this runs into one another.
+        slanted = {"rotation": 40, "ha": "right"} if sum(map(len, labels)) > 60 else {}
+        ax.set_xticklabels(labels, **slanted)
         self.end(fig, ax, name, title, 4.6)
 
     def scatter(self, name, x, y, a, b, r):
