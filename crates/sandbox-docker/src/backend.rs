@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use crate::container::Container;
 use crate::exec::MAX_ARGUMENTS;
 use crate::keeper::{self, Tether};
-use crate::running::{Ending, Running, Sink};
+use crate::running::{Ending, Guard, Running, Sink};
 use crate::{error, files};
 
 /// How long asking the keeper may take.
@@ -61,7 +61,7 @@ impl DockerSandbox {
     async fn start(&self, command: &Command) -> Result<Running<'_>> {
         let (launch, id) = self.container.launch(command)?;
         let input = command.stdin.iter().cloned().collect();
-        let start = Running::start(&self.container, &launch, id, input);
+        let start = Running::start(&self.container, &launch, id, input, Guard::new());
         match command.timeout {
             None => start.await,
             Some(limit) => match timeout(limit + defaults::KILL_GRACE, start).await {
@@ -179,11 +179,15 @@ impl Streaming for DockerSandbox {
         let input: Vec<Bytes> = command.stdin.iter().cloned().collect();
         let deadline = command.timeout;
         let (started_tx, started) = tokio::sync::oneshot::channel();
+        // Dropped with this future and then with the stream, so that the kill is under way at once
+        // and `flush` waits for it: the task may see it only when the process is about to end.
+        let guard = Guard::new();
+        let in_task = guard.clone();
         let (tx, mut rx) = mpsc::channel(WAITING);
         // A task, so that the deadline holds while nobody reads. It ends when the stream is dropped.
         tokio::spawn(async move {
             let start = async {
-                let mut running = Running::start(&container, &launch, id, input).await?;
+                let mut running = Running::start(&container, &launch, id, input, in_task).await?;
                 running.confirm().await?;
                 Ok(running)
             };
@@ -197,7 +201,7 @@ impl Streaming for DockerSandbox {
                         return;
                     }
                 };
-                if started_tx.send(Ok(running.guard())).is_err() {
+                if started_tx.send(Ok(())).is_err() {
                     return;
                 }
                 let ending = running.drive(deadline, &mut sink).await;
@@ -220,10 +224,8 @@ impl Streaming for DockerSandbox {
                 Err(_) => return Err(error::timed_out("start a command")),
             },
         };
-        let guard = started.unwrap_or_else(|_| Err(error::timed_out("start a command")))?;
+        started.unwrap_or_else(|_| Err(error::timed_out("start a command")))?;
         Ok(ExecuteStream::new(poll_fn(move |cx| {
-            // Dropped with the stream, so that the kill is under way at once and `flush` waits for
-            // it: the task may see the end of the stream only when the process is about to end.
             let _with_the_stream = &guard;
             rx.poll_recv(cx)
         })))

@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 use crate::client::{Engine, EngineAddress};
 use crate::error;
 use crate::exec::{self, EngineExec, Launch, Look, Route};
-use crate::running::{Running, Sink};
+use crate::running::{Guard, Running, Sink};
 
 /// What is kept of the output of a short program of ours.
 const PRINTED: u64 = 64 << 10;
@@ -223,7 +223,7 @@ impl Container {
             stdin: !input.is_empty(),
         };
         let run = async {
-            let mut running = Running::start(self, &launch, id, input).await?;
+            let mut running = Running::start(self, &launch, id, input, Guard::new()).await?;
             running.drive(None, sink).await
         };
         match timeout(limit, run).await {

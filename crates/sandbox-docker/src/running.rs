@@ -92,19 +92,39 @@ pub(crate) struct Running<'a> {
 
 /// Kills the command when the first of its clones is dropped, unless it is known to have ended.
 #[derive(Clone)]
-pub(crate) struct Guard(Arc<Mutex<Option<KillGuard>>>);
+pub(crate) struct Guard(Arc<Mutex<Duty>>);
+
+enum Duty {
+    /// The command has not been asked to start.
+    NotYet,
+    Kill(KillGuard),
+    /// It has ended, or is killed, or must not start any more.
+    Over,
+}
 
 impl Guard {
-    fn arm(ticket: KillTicket) -> Self {
-        Self(Arc::new(Mutex::new(Some(KillGuard::arm(ticket)))))
+    /// For a command that is not started yet.
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Mutex::new(Duty::NotYet)))
     }
 
-    fn take(&self) -> Option<KillGuard> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    /// Takes the duty; `false` if a clone was dropped already: nobody wants the command.
+    fn arm(&self, ticket: KillTicket) -> bool {
+        let mut duty = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let wanted = matches!(*duty, Duty::NotYet);
+        if wanted {
+            *duty = Duty::Kill(KillGuard::arm(ticket));
+        }
+        wanted
+    }
+
+    fn end(&self) -> Duty {
+        let mut duty = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *duty, Duty::Over)
     }
 
     fn disarm(&self) {
-        if let Some(guard) = self.take() {
+        if let Duty::Kill(guard) = self.end() {
             guard.disarm();
         }
     }
@@ -112,12 +132,13 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        drop(self.take());
+        drop(self.end());
     }
 }
 
 impl<'a> Running<'a> {
-    /// Starts a command. `id` is the command id in its environment.
+    /// Starts a command. `id` is the command id in its environment. `guard` is new; who waits for
+    /// the command in another task keeps a clone.
     ///
     /// # Errors
     ///
@@ -127,6 +148,7 @@ impl<'a> Running<'a> {
         launch: &Launch,
         id: String,
         input: Vec<Bytes>,
+        guard: Guard,
     ) -> Result<Self> {
         let name = container.route.prepare(launch).await?;
         let command = stop::Target {
@@ -134,7 +156,12 @@ impl<'a> Running<'a> {
             user: launch.user.clone(),
             started: Instant::now(),
         };
-        let guard = Guard::arm(ticket(container, &name, &command));
+        if !guard.arm(ticket(container, &name, &command)) {
+            return Err(Error::new(
+                ErrorKind::Unexpected,
+                "nobody waits for the command",
+            ));
+        }
         let (output, stdin) = match container.route.start(&name).await {
             Ok(attached) => attached,
             Err(e) => {
@@ -288,11 +315,6 @@ impl<'a> Running<'a> {
     async fn never_started(&mut self) -> Error {
         self.disarm();
         self.container.never_started(&self.words).await
-    }
-
-    /// What kills the command when it is dropped: for who waits for the command elsewhere.
-    pub(crate) fn guard(&self) -> Guard {
-        self.guard.clone()
     }
 
     fn disarm(&self) {
