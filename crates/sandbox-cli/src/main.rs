@@ -13,7 +13,7 @@ mod run;
 
 use std::io;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::{CommandFactory as _, Parser as _};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -23,6 +23,9 @@ use output::{BROKEN_PIPE, FAILED, Failure, Outcome};
 
 /// How long the sandboxes that are left may take to end.
 const ENDING: Duration = Duration::from_secs(30);
+
+/// Signals that come so soon after the first are the first.
+const TWICE: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -64,12 +67,24 @@ async fn until_stopped(cli: Cli) -> u8 {
     let flushed = tokio::task::spawn_blocking(|| sandbox::flush(ENDING));
     let ended = tokio::select! {
         ended = flushed => ended.unwrap_or(false),
-        _ = stop.next() => false,
+        () = again(&mut stop) => false,
     };
     if !ended {
         output::say("not everything could be ended: `sandbox gc` removes what is left");
     }
     code
+}
+
+/// Waits for a signal of somebody who waits no longer. One signal may come twice, as from
+/// `timeout`, which sends it to the process and to its group.
+async fn again(stop: &mut Stop) {
+    let begin = Instant::now();
+    loop {
+        stop.next().await;
+        if begin.elapsed() > TWICE {
+            return;
+        }
+    }
 }
 
 async fn work(cli: Cli) -> Outcome {
