@@ -404,9 +404,13 @@ async fn a_background_child_lets_the_exit_code_through(cx: Cx) -> CaseResult {
 }
 
 async fn a_background_child_with_its_output_redirected_lives_on(cx: Cx) -> CaseResult {
-    cx.ok("(sleep 3; echo late >late) >/dev/null 2>&1 </dev/null & echo now")
+    // It waits for a file that comes only after the call is back.
+    let child =
+        "n=0; until [ -e go ] || [ $n -gt 200 ]; do sleep 0.1; n=$((n+1)); done; echo late >late";
+    cx.ok(&format!("({child}) >/dev/null 2>&1 </dev/null & echo now"))
         .await?;
     check!(!cx.exists("late").await?, "the call waited for the child");
+    cx.ok(": >go").await?;
     for _ in 0..100 {
         if cx.exists("late").await? {
             return Ok(());
