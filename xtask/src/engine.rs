@@ -1,9 +1,9 @@
 //! A Docker engine for the tests: the one that answers, else one that is installed and started here
 //! for the run, else none.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{BufRead as _, IsTerminal as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,15 @@ const START: Duration = Duration::from_mins(1);
 const STOP: Duration = Duration::from_secs(30);
 
 /// An engine that answers. What was started here is stopped when this is dropped.
-pub(crate) struct Engine(Option<Child>);
+pub(crate) struct Engine(Option<Started>);
+
+/// An engine that was started here.
+struct Started {
+    daemon: Child,
+    /// Where it keeps what does not outlive it. Its own, so that nothing a killed engine left behind
+    /// keeps it from starting; below `/run`, because the path of a socket has to be short.
+    state: PathBuf,
+}
 
 /// Gives an engine, or why there is none. Its output goes below `out`.
 pub(crate) fn get(out: &Path) -> Result<Engine> {
@@ -44,16 +52,20 @@ pub(crate) fn get(out: &Path) -> Result<Engine> {
 
 fn start(out: &Path) -> Result<Engine> {
     let log = out.join("dockerd.log");
-    let mut engine = Command::new("dockerd");
-    engine.stdin(Stdio::null()).stdout(Stdio::null());
-    let child = engine.stderr(File::create(&log)?).spawn()?;
-    let mut engine = Engine(Some(child));
+    let state = PathBuf::from(format!("/run/sandbox-xtask-{}", std::process::id()));
+    fs::create_dir_all(&state)?;
+    let mut daemon = Command::new("dockerd");
+    daemon.arg("--pidfile").arg(state.join("pid"));
+    daemon.arg("--exec-root").arg(&state);
+    daemon.stdin(Stdio::null()).stdout(Stdio::null());
+    let daemon = daemon.stderr(File::create(&log)?).spawn()?;
+    let mut engine = Engine(Some(Started { daemon, state }));
     let begin = Instant::now();
     loop {
         let Err(why) = answers() else {
             return Ok(engine);
         };
-        let ended = engine.0.as_mut().map(Child::try_wait).transpose()?;
+        let ended = engine.0.as_mut().map(|e| e.daemon.try_wait()).transpose()?;
         if let Some(Some(status)) = ended {
             return Err(format!("dockerd: {status}; it says why in {}", log.display()).into());
         }
@@ -93,22 +105,33 @@ fn agreed() -> Result<bool> {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        let Some(child) = &mut self.0 else { return };
+        let Some(Started { daemon, state }) = &mut self.0 else {
+            return;
+        };
         eprintln!("stopping the Docker engine that was started for this run");
-        // SIGTERM lets it end its containers; std can only send SIGKILL.
-        let pid = child.id().to_string();
-        if let Err(e) = command::run(Command::new("kill").args(["-TERM", &pid])) {
-            eprintln!("{e}");
+        if let Err(e) = stop(daemon) {
+            eprintln!("dockerd does not end: {e}");
         }
-        let begin = Instant::now();
-        while matches!(child.try_wait(), Ok(None)) {
-            if begin.elapsed() > STOP {
-                if let Err(e) = child.kill().and_then(|()| child.wait()) {
-                    eprintln!("dockerd does not end: {e}");
-                }
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(100));
+        if let Err(e) = fs::remove_dir_all(&state) {
+            eprintln!("{} is left: {e}", state.display());
         }
     }
+}
+
+fn stop(daemon: &mut Child) -> Result {
+    if daemon.try_wait()?.is_some() {
+        return Ok(());
+    }
+    // SIGTERM lets it end its containers; std can only send SIGKILL.
+    let pid = daemon.id().to_string();
+    command::run(Command::new("kill").args(["-TERM", &pid]))?;
+    let begin = Instant::now();
+    while daemon.try_wait()?.is_none() {
+        if begin.elapsed() > STOP {
+            daemon.kill()?;
+            daemon.wait()?;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    Ok(())
 }
