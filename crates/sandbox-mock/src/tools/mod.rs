@@ -18,6 +18,7 @@ mod gzip;
 mod head_tail;
 mod ident;
 mod io;
+mod lines;
 mod ls;
 mod mkdir;
 mod mktemp;
@@ -30,6 +31,7 @@ mod rm;
 mod run;
 mod sed;
 mod shell;
+mod shuf;
 mod sleep;
 mod sort;
 mod split;
@@ -39,6 +41,7 @@ mod tee;
 mod text;
 mod time;
 mod tr;
+mod uniq;
 mod walk;
 mod wc;
 
@@ -80,7 +83,7 @@ const TOOLS: &[(&str, Entry)] = &[
     ("rev", tool!(head_tail::rev)),
     ("sed", tool!(sed::run)),
     ("seq", tool!(produce::seq)),
-    ("shuf", tool!(sort::shuf)),
+    ("shuf", tool!(shuf::run)),
     ("sleep", tool!(sleep::run)),
     ("sort", tool!(sort::run)),
     ("split", tool!(split::run)),
@@ -89,7 +92,7 @@ const TOOLS: &[(&str, Entry)] = &[
     ("tail", tool!(head_tail::tail)),
     ("tar", tool!(tar::run)),
     ("tee", tool!(tee::run)),
-    ("uniq", tool!(sort::uniq)),
+    ("uniq", tool!(uniq::run)),
     ("wc", tool!(wc::run)),
     ("whoami", tool!(ident::whoami)),
     ("zcat", tool!(gzip::run)),
