@@ -80,6 +80,7 @@ fn answered(what: &'static str, code: u16, message: &str) -> Error {
         return Error::new(ErrorKind::ImageNotFound, "the engine has no such image");
     }
     let kind = match code {
+        _ if has("no space left on device") => ErrorKind::LimitExceeded,
         400 => ErrorKind::InvalidArgument,
         401 | 403 => ErrorKind::Unauthorized,
         409 => ErrorKind::AlreadyExists,
@@ -222,6 +223,11 @@ mod tests {
             ),
             (400, "bad parameter", ErrorKind::InvalidArgument),
             (500, "something", ErrorKind::Unexpected),
+            (
+                500,
+                "mkdir /x: no space left on device",
+                ErrorKind::LimitExceeded,
+            ),
         ] {
             assert_eq!(kind(code, message), want, "{message}");
         }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -148,6 +149,43 @@ async fn a_socket_that_nobody_serves_is_unavailable() {
     drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
     let e = connect(DockerConfig::new("x").host(socket.to_str().unwrap())).await;
     assert_eq!(e.kind(), ErrorKind::Unavailable, "{e:?}");
+}
+
+/// Set in the process that this test starts.
+const WITHOUT_RIGHTS: &str = "SANDBOX_TEST_WITHOUT_RIGHTS";
+
+#[tokio::test]
+async fn without_the_right_to_the_socket_it_says_how_to_get_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let socket = dir.path().join("engine.sock");
+    let _engine = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let nobody = std::fs::Permissions::from_mode(0o000);
+    std::fs::set_permissions(&socket, nobody).unwrap();
+    if std::os::unix::net::UnixStream::connect(&socket).is_ok() {
+        // Root may use every socket: this test once more, as a root that may not.
+        assert!(std::env::var_os(WITHOUT_RIGHTS).is_none());
+        let lesser = "-dac_override,-dac_read_search";
+        let again = tokio::process::Command::new("setpriv")
+            .args(["--bounding-set", lesser, "--inh-caps", lesser])
+            .arg(std::env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "without_the_right_to_the_socket_it_says_how_to_get_it",
+            ])
+            .env(WITHOUT_RIGHTS, "1")
+            .status()
+            .await;
+        assert!(again.unwrap().success());
+        return;
+    }
+    let start = Instant::now();
+    let e = connect(DockerConfig::new("x").host(socket.to_str().unwrap())).await;
+    assert_eq!(
+        (e.kind(), e.retry_advice()),
+        (ErrorKind::Unauthorized, Retry::Never)
+    );
+    assert!(e.to_string().contains("join its group"), "{e}");
+    assert!(start.elapsed() < Duration::from_secs(15));
 }
 
 #[tokio::test]

@@ -1,18 +1,23 @@
 //! What only a real engine can show: life and death, leaks, faults from outside.
 //!
-//! Needs a Docker engine and the images of `cargo xtask images busybox python`. Without them it
-//! says `NOT RUN: docker (why)`, and fails where `SANDBOX_REQUIRE` names docker or `CI` is set.
+//! Needs a Docker engine and the images of `cargo xtask images busybox python`; what stops or fills
+//! an engine starts one of its own, and needs root. What can't run says `NOT RUN: docker (why)`, and
+//! fails where `SANDBOX_REQUIRE` names docker or `CI` is set.
 #![allow(
     clippy::unwrap_used,
     reason = "a test program, with a harness of its own"
 )]
 
 mod commands;
+mod ends;
 mod files;
 mod image;
 mod leaks;
 mod life;
+mod outage;
+mod own_engine;
 mod owner;
+mod resources;
 mod support;
 
 use std::future::Future;
@@ -20,6 +25,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use libtest_mimic::{Arguments, Completion, Trial};
+
+/// What no test takes, on a slow machine and beside others.
+const HANGS: Duration = Duration::from_mins(5);
 
 /// A test, in a runtime of its own.
 macro_rules! tests {
@@ -35,23 +43,32 @@ fn main() -> ExitCode {
     let mut args = Arguments::from_args();
     // They wait more than they work.
     args.test_threads.get_or_insert(4);
-    let trials = match support::available() {
-        Ok(()) => all(),
-        Err(why) => {
-            eprintln!("NOT RUN: docker ({why})");
-            let named = std::env::var("SANDBOX_REQUIRE").unwrap_or_default();
-            let required =
-                named.split(',').any(|r| r == "docker") || std::env::var_os("CI").is_some();
-            vec![Trial::ignorable_test("is_available", move || {
-                if required {
-                    Err(why.into())
-                } else {
-                    Ok(Completion::ignored_with(why))
-                }
-            })]
+    let mut trials = Vec::new();
+    match support::available() {
+        Ok(()) => {
+            trials.extend(all());
+            match own_engine::available() {
+                Ok(()) => trials.extend(with_own_engine()),
+                Err(why) => trials.push(not_run("outage::is_available", why)),
+            }
         }
-    };
+        Err(why) => trials.push(not_run("is_available", why)),
+    }
     libtest_mimic::run(&args, trials).exit_code()
+}
+
+/// Stands for tests that can't run here: a failure where they are required.
+fn not_run(name: &'static str, why: String) -> Trial {
+    eprintln!("NOT RUN: docker ({why})");
+    let named = std::env::var("SANDBOX_REQUIRE").unwrap_or_default();
+    let required = named.split(',').any(|r| r == "docker") || std::env::var_os("CI").is_some();
+    Trial::ignorable_test(name, move || {
+        if required {
+            Err(why.into())
+        } else {
+            Ok(Completion::ignored_with(why))
+        }
+    })
 }
 
 fn all() -> Vec<Trial> {
@@ -65,6 +82,13 @@ fn all() -> Vec<Trial> {
         commands::starting_commands_survive_another_one_s_death,
         commands::stopped_from_outside_is_gone,
         commands::zombies_are_reaped,
+        ends::a_dropped_future_leaves_nothing,
+        ends::a_dropped_runtime_leaves_nothing,
+        ends::a_killed_owner_leaves_nothing,
+        ends::a_panicking_owner_leaves_nothing,
+        ends::a_terminated_owner_leaves_nothing,
+        ends::an_exiting_owner_leaves_nothing,
+        ends::an_interrupted_owner_leaves_nothing,
         files::a_file_at_a_mount_of_tmpfs_is_seen,
         files::a_root_that_can_only_be_read_is_no_obstacle_elsewhere,
         files::a_running_program_is_not_half_overwritten,
@@ -91,6 +115,17 @@ fn all() -> Vec<Trial> {
         life::the_lifetime_ends_it_and_renewing_moves_the_end,
         life::the_entrypoint_runs_beside_the_commands,
         life::uid_1000_can_not_touch_the_keeper,
+        resources::a_hundred_take_little_memory_and_leave_nothing,
+        resources::threads_and_descriptors_are_as_before,
+    ]
+}
+
+fn with_own_engine() -> Vec<Trial> {
+    tests![
+        outage::a_full_disk_is_told_and_harms_nothing_that_is_there,
+        outage::an_engine_that_hangs_is_given_up_and_serves_on_when_it_wakes,
+        outage::an_engine_that_is_killed_loses_what_ran_and_serves_on,
+        outage::an_engine_that_is_restarted_loses_what_ran_and_serves_on,
     ]
 }
 
@@ -103,15 +138,11 @@ where
             .worker_threads(2)
             .enable_all()
             .build()?;
-        let ended = runtime.block_on(async {
-            tokio::time::timeout(Duration::from_mins(2), body())
-                .await
-                .is_ok()
-        });
+        let ended = runtime.block_on(async { tokio::time::timeout(HANGS, body()).await.is_ok() });
         if ended {
             Ok(())
         } else {
-            Err("it took longer than two minutes".into())
+            Err(format!("it took longer than {HANGS:?}").into())
         }
     })
 }
