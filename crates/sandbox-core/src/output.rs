@@ -227,6 +227,16 @@ impl Collector {
         self.tail.extend(bytes);
     }
 
+    /// Counts bytes that flowed by and that nobody has: what came before stays the head, what comes
+    /// after is the tail.
+    pub fn skip(&mut self, bytes: u64) {
+        if bytes > 0 {
+            self.head_limit = self.head.len();
+            self.dropped += self.tail.len() as u64 + bytes;
+            self.tail.clear();
+        }
+    }
+
     /// Bytes that had to be dropped so far.
     pub fn dropped(&self) -> u64 {
         self.dropped
@@ -276,6 +286,17 @@ impl OutputCollector {
         }
         if let Some(ordered) = &mut self.ordered {
             ordered.push(bytes);
+        }
+    }
+
+    /// Counts bytes of one stream that nobody has, see [`Collector::skip`].
+    pub fn skip(&mut self, stream: Stream, bytes: u64) {
+        match stream {
+            Stream::Stdout => self.stdout.skip(bytes),
+            Stream::Stderr => self.stderr.skip(bytes),
+        }
+        if let Some(ordered) = &mut self.ordered {
+            ordered.skip(bytes);
         }
     }
 
@@ -394,6 +415,19 @@ mod tests {
             c.push(&vec![b'x'; n]);
             assert_eq!(c.finish().dropped(), dropped);
         }
+    }
+
+    #[test]
+    fn what_is_skipped_lies_between_the_ends() {
+        let mut c = Collector::new(10);
+        c.push(b"abc");
+        c.skip(0);
+        c.push(b"de");
+        c.skip(100);
+        c.push(b"wxyz");
+        let kept = c.finish();
+        assert_eq!((kept.head(), kept.tail()), (&b"abcde"[..], &b"wxyz"[..]));
+        assert_eq!(kept.dropped(), 100);
     }
 
     #[test]

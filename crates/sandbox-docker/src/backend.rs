@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::stream::poll_fn;
-use sandbox_core::derive::ShellProcesses;
+use sandbox_core::derive::{ShellProcesses, download_by_script, upload_by_script};
 use sandbox_core::{
     Capabilities, Command, Error, ErrorKind, ExecuteEvent, ExecuteResponse, ExecuteStream,
     FileDownload, FileUpload, KillTicket, Lease, LogCursor, OutputCollector, ProcessId,
@@ -15,10 +15,10 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::container::Container;
+use crate::error;
 use crate::exec::MAX_ARGUMENTS;
 use crate::keeper::{self, Tether};
 use crate::running::{Ending, Guard, Running, Sink};
-use crate::{error, files};
 
 /// How long asking the keeper may take.
 const ASK: Duration = Duration::from_secs(20);
@@ -128,11 +128,11 @@ impl SandboxBackend for DockerSandbox {
     }
 
     async fn upload_files(&self, files: &[FileUpload]) -> Vec<Result<()>> {
-        files::upload(&self.container, files).await
+        upload_by_script(&self.container, files).await
     }
 
     async fn download_files(&self, files: &[FileDownload]) -> Vec<Result<Bytes>> {
-        files::download(&self.container, files).await
+        download_by_script(&self.container, files).await
     }
 
     async fn kill(&self) -> Result<()> {

@@ -8,12 +8,15 @@ pub const SCHEMES: &[&str] = &[
     "mock",
     #[cfg(feature = "docker")]
     "docker",
+    #[cfg(feature = "opensandbox")]
+    "opensandbox",
 ];
 
 /// The schemes that exist, each behind the feature of the same name.
-const ALL: &[&str] = &["mock", "docker"];
+const ALL: &[&str] = &["mock", "docker", "opensandbox"];
 
-/// Opens the backend that `url` names: `mock:`, `docker://IMAGE`. Makes no sandbox yet.
+/// Opens the backend that `url` names: `mock:`, `docker://IMAGE`, `opensandbox://HOST:PORT/IMAGE`.
+/// Makes no sandbox yet.
 ///
 /// # Errors
 ///
@@ -31,6 +34,10 @@ pub async fn connect(url: &str) -> Result<Client> {
         "mock" => Ok(Client::new(crate::mock::MockProvider::from_url(&url)?)),
         #[cfg(feature = "docker")]
         "docker" => Ok(Client::new(crate::docker::Docker::from_url(&url).await?)),
+        #[cfg(feature = "opensandbox")]
+        "opensandbox" => Ok(Client::new(
+            crate::opensandbox::OpenSandbox::from_url(&url).await?,
+        )),
         _ => Err(not_here(&url)),
     }
 }

@@ -19,6 +19,9 @@ pub use sandbox_docker as docker;
 #[cfg(feature = "mock")]
 #[cfg_attr(docsrs, doc(cfg(feature = "mock")))]
 pub use sandbox_mock as mock;
+#[cfg(feature = "opensandbox")]
+#[cfg_attr(docsrs, doc(cfg(feature = "opensandbox")))]
+pub use sandbox_opensandbox as opensandbox;
 
 /// What people hold and hand in.
 pub use sandbox_core::{

@@ -3,7 +3,7 @@
 
 use sandbox::{ErrorKind, SCHEMES, connect};
 
-const ALL: [&str; 2] = ["mock", "docker"];
+const ALL: [&str; 3] = ["mock", "docker", "opensandbox"];
 
 #[tokio::test]
 async fn a_backend_without_its_feature_names_the_feature() {

@@ -8,7 +8,11 @@ use crate::{Result, command};
 const CRATES: usize = 120;
 
 /// Each backend of the facade, with what is not counted: the engine that it is made of.
-const BACKENDS: &[(&str, &[&str])] = &[("mock", &["bashkit"]), ("docker", &[])];
+const BACKENDS: &[(&str, &[&str])] = &[
+    ("mock", &["bashkit"]),
+    ("docker", &[]),
+    ("opensandbox", &[]),
+];
 
 /// Core knows no transport and no language.
 const NOT_IN_CORE: [&str; 8] = [

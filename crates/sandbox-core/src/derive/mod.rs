@@ -7,6 +7,7 @@
 //! [`matching_lines`], [`pack_tree`], [`unpack_tree`].
 
 mod archive;
+mod by_script;
 mod delete;
 mod edit;
 mod glob;
@@ -25,6 +26,7 @@ mod tree;
 mod write;
 
 pub use archive::{pack_tree, unpack_tree};
+pub use by_script::{RunScript, ScriptOutput, download_by_script, upload_by_script};
 pub use delete::delete;
 pub use edit::{apply, edit};
 pub use glob::glob;
