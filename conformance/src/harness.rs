@@ -8,7 +8,7 @@ use std::time::Duration;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
 use crate::run::PARALLEL;
-use crate::{Availability, Case, Outcome, Run, Target, TargetReport, report};
+use crate::{Availability, Case, Outcome, Run, Target, TargetReport, report, unavailable};
 
 /// A target of this program and what came of it.
 struct Planned {
@@ -25,7 +25,6 @@ pub fn main(targets: Vec<Target>) -> ExitCode {
     let wanted = std::env::var("SANDBOX_TARGET")
         .ok()
         .filter(|t| !t.is_empty());
-    let required = std::env::var("SANDBOX_REQUIRE").unwrap_or_default();
     let file = std::env::var_os("SANDBOX_REPORT").map(PathBuf::from);
 
     let names: Vec<&str> = targets.iter().map(Target::name).collect();
@@ -58,10 +57,7 @@ pub fn main(targets: Vec<Target>) -> ExitCode {
     let mut not_run = Vec::new();
     for target in chosen {
         if let Availability::NotRun(why) = target.is_available() {
-            let is_required = required
-                .split(',')
-                .any(|r| r == target.name() || r == target.backend());
-            trials.push(unavailable(&target, why, is_required));
+            trials.push(unavailable(&[target.name(), target.backend()], why));
             not_run.push(TargetReport::not_run(&target, why));
             continue;
         }
@@ -131,17 +127,6 @@ fn trial(plan: &Planned, runtime: &Arc<tokio::runtime::Runtime>, case: Case) -> 
             .push((case, outcome));
         result
     })
-}
-
-/// A target that can't run here: a failure where it is required, else a skip that is seen.
-fn unavailable(target: &Target, why: &str, required: bool) -> Trial {
-    let (name, why) = (format!("{}::is_available", target.name()), why.to_owned());
-    if required {
-        return Trial::test(name, move || Err(Failed::from(why)));
-    }
-    Trial::ignorable_test(name, move || Ok(Completion::ignored_with(why)))
-        // A runner that takes a skip decided while running for a pass has to know it beforehand.
-        .with_ignored_flag(std::env::var_os("NEXTEST").is_some())
 }
 
 /// Rows of the list of skips that name nothing hide a mistake.

@@ -30,7 +30,8 @@
 //!
 //! - `SANDBOX_TARGET=name`: only this target, or all targets of this backend.
 //! - `SANDBOX_REQUIRE=docker,opensandbox`: a target of these backends that is not available fails
-//!   the run. Without it the run says `NOT RUN: docker (why)` at its end.
+//!   the run, and under `CI` any target does. Otherwise the run says `NOT RUN: docker (why)` at its
+//!   end.
 //! - `SANDBOX_REPORT=file.json`: writes the [reports](TargetReport) as a JSON array. A file that is
 //!   there already keeps its other targets, so that several test programs fill one file.
 
@@ -40,6 +41,7 @@ mod case;
 mod cases;
 mod harness;
 mod report;
+mod required;
 mod run;
 mod skips;
 mod target;
@@ -49,6 +51,7 @@ pub use cases::all as cases;
 pub use check::{CaseResult, Failure};
 pub use harness::main;
 pub use report::{FailedCase, SkippedCase, TargetReport};
+pub use required::{is_required, unavailable};
 pub use run::{Outcome, Run};
 pub use skips::{OWN_SKIPS, Skip, SkipWhat};
 pub use target::{Availability, Target};

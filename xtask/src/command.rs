@@ -1,5 +1,8 @@
 //! Running programs at the root of the workspace.
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -55,6 +58,11 @@ pub(crate) fn has(program: &str) -> bool {
 /// Whether this user is root.
 pub(crate) fn is_root() -> Result<bool> {
     Ok(output(Command::new("id").arg("-u"))?.trim() == "0")
+}
+
+/// Lets everybody run a file.
+pub(crate) fn executable(path: &Path) -> Result {
+    Ok(fs::set_permissions(path, Permissions::from_mode(0o755))?)
 }
 
 /// Installs a package of Debian, if this is root.

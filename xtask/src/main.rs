@@ -8,7 +8,9 @@ mod conformance;
 mod engine;
 mod examples;
 mod images;
+mod opensandbox;
 mod prepare;
+mod python;
 mod report;
 mod steps;
 mod test;
@@ -28,8 +30,9 @@ cargo xtask TASK
                              the conformance kit; T is a backend's name and selects all its targets
   report [FILE.json]         writes docs/conformance.md from a report and docs/errors.md from the
                              source; without a file, runs the kit first
-  images [busybox] [python] [data]
-                             the images that tests and examples use, made from Debian's packages
+  images [NAME]...           the images that tests and examples use: busybox, python, data; execd,
+                             our daemon; opensandbox-server, the real one
+  opensandbox up|down        a real OpenSandbox server on this machine's loopback, to try one
   tidy                       what no compiler checks: documents, layers, dependencies, files
   ci [--without-tests]       what must hold before a merge: format, clippy, rustdoc, tidy, test
 ";
@@ -42,6 +45,7 @@ fn main() -> ExitCode {
         ["conformance", rest @ ..] => conformance::run(rest),
         ["report", rest @ ..] => report::run(rest),
         ["images", names @ ..] => images::run(names),
+        ["opensandbox", rest @ ..] => opensandbox::run(rest),
         ["tidy"] => tidy::run(),
         ["ci", rest @ ..] => ci::run(rest),
         ["help" | "--help" | "-h"] => {

@@ -3,12 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use crate::engine::{self, Engine};
-use crate::{Result, images, workspace};
+use crate::{Result, images, python, workspace};
+
+/// The official client of `OpenSandbox`, for tests that speak with our daemon through it.
+const CLIENT: &str = include_str!("../python/opensandbox-client.txt");
 
 /// What was prepared. Dropping it undoes what should not stay.
 pub(crate) struct Prepared {
     /// A folder for what the tests leave to look at.
     pub(crate) out: PathBuf,
+    /// Variables for the tests: where things are that they would make themselves or go without.
+    pub(crate) variables: Vec<(&'static str, PathBuf)>,
     /// What is missing here and why, a line each; tests that need it do not run.
     pub(crate) not_run: Vec<String>,
     /// Stopped at the end if it was started here.
@@ -22,22 +27,36 @@ pub(crate) struct Prepared {
 /// What is missing and required: by `SANDBOX_REQUIRE`, or all of it under `CI`.
 pub(crate) fn all() -> Result<Prepared> {
     let out = out_folder()?;
+    let mut variables = Vec::new();
     let mut not_run = Vec::new();
-    let engine = match docker(&out) {
-        Ok(engine) => Some(engine),
-        Err(why) if required("docker") => {
-            return Err(format!("docker is required and can't be had: {why}").into());
-        }
-        Err(why) => {
-            not_run.push(format!("docker ({why})"));
-            None
-        }
-    };
+    let engine = optional("docker", docker(&out), &mut not_run)?;
+    if engine.is_some() {
+        variables.push(("SANDBOX_EXECD_BINARY", images::execd_binary()?));
+    }
+    let client = python::environment("opensandbox-client", CLIENT);
+    if let Some(python) = optional("opensandbox-client", client, &mut not_run)? {
+        variables.push(("SANDBOX_OPENSANDBOX_PYTHON", python));
+    }
     Ok(Prepared {
         out,
+        variables,
         not_run,
         _engine: engine,
     })
+}
+
+/// What can be had, or a line on why not, or an error where it is required.
+fn optional<T>(name: &str, found: Result<T>, not_run: &mut Vec<String>) -> Result<Option<T>> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(why) if required(name) => {
+            Err(format!("{name} is required and can't be had: {why}").into())
+        }
+        Err(why) => {
+            not_run.push(format!("{name} ({why})"));
+            Ok(None)
+        }
+    }
 }
 
 /// An engine with the images that the tests use.
@@ -55,9 +74,7 @@ fn required(what: &str) -> bool {
 
 /// An empty folder below `target`.
 fn out_folder() -> Result<PathBuf> {
-    let target = std::env::var_os("CARGO_TARGET_DIR")
-        .map_or_else(|| workspace::root().join("target"), PathBuf::from);
-    let out = workspace::root().join(target).join("xtask");
+    let out = workspace::target().join("xtask");
     if Path::new(&out).exists() {
         std::fs::remove_dir_all(&out)?;
     }

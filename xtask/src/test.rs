@@ -31,6 +31,7 @@ pub(crate) fn steps_of(steps: &mut Steps) -> Result {
     steps.step("tests, doctests, conformance, teeth", || {
         let mut test = command::cargo(&EVERYTHING);
         test.arg("--no-fail-fast").env(conformance::REPORT, &report);
+        test.envs(prepared.variables.iter().map(|(name, path)| (name, path)));
         command::run(&mut test)
     });
     steps.step("docs/conformance.md is what the kit found", || {

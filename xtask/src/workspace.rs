@@ -11,6 +11,12 @@ pub(crate) fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
+/// Where cargo puts what it builds, and we what is only for this machine.
+pub(crate) fn target() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR");
+    root().join(target.map_or_else(|| PathBuf::from("target"), PathBuf::from))
+}
+
 /// A file of the repository as text.
 pub(crate) fn read(path: impl AsRef<Path>) -> Result<String> {
     let path = path.as_ref();

@@ -10,10 +10,11 @@
 mod support;
 
 use std::fs;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use libtest_mimic::{Arguments, Completion, Trial};
+use libtest_mimic::{Arguments, Trial};
+use sandbox_testkit::engine;
 use support::{code, end, run, run_with, sandbox, signal, stderr, stdout, wait_for};
 
 const BUSYBOX: &str = "docker://sandbox-busybox:latest?pull=never";
@@ -23,8 +24,9 @@ fn main() -> ExitCode {
     let mut args = Arguments::from_args();
     // They wait more than they work.
     args.test_threads.get_or_insert(4);
-    let trials = match available() {
-        Ok(()) => vec![
+    let images = ["sandbox-busybox:latest", "sandbox-python:latest"];
+    let trials = engine::trials(&images, || {
+        vec![
             test("python_prints_1", python_prints_1),
             test("bytes_and_exit_codes", bytes_and_exit_codes),
             test("a_signal_leaves_no_container", || {
@@ -36,21 +38,8 @@ fn main() -> ExitCode {
             test("a_sandbox_s_whole_life", whole_life),
             test("an_interrupted_exec_leaves_no_process", interrupted_exec),
             test("the_doctor_tries_the_image", doctor),
-        ],
-        Err(why) => {
-            eprintln!("NOT RUN: docker ({why})");
-            let named = std::env::var("SANDBOX_REQUIRE").unwrap_or_default();
-            let required =
-                named.split(',').any(|r| r == "docker") || std::env::var_os("CI").is_some();
-            vec![Trial::ignorable_test("is_available", move || {
-                if required {
-                    Err(why.into())
-                } else {
-                    Ok(Completion::ignored_with(why))
-                }
-            })]
-        }
-    };
+        ]
+    });
     libtest_mimic::run(&args, trials).exit_code()
 }
 
@@ -59,20 +48,6 @@ fn test(name: &str, body: impl FnOnce() + Send + 'static) -> Trial {
         body();
         Ok(())
     })
-}
-
-/// Whether the engine and both images are there.
-fn available() -> Result<(), String> {
-    for image in ["sandbox-busybox:latest", "sandbox-python:latest"] {
-        let inspect = Command::new("docker")
-            .args(["image", "inspect", image])
-            .output();
-        let output = inspect.map_err(|e| format!("docker: {e}"))?;
-        if !output.status.success() {
-            return Err(stderr(&output).trim().to_owned());
-        }
-    }
-    Ok(())
 }
 
 /// A label that no other run has.
@@ -86,12 +61,7 @@ fn label(what: &str) -> String {
 /// Asks the engine itself for the containers with the label.
 fn containers(label: &str) -> String {
     let filter = format!("label=rs.sandbox.label.{label}");
-    let output = Command::new("docker")
-        .args(["ps", "-aq", "--filter", &filter])
-        .output();
-    let output = output.unwrap();
-    assert!(output.status.success(), "{}", stderr(&output));
-    stdout(&output).trim().to_owned()
+    engine::docker(&["ps", "-aq", "--filter", &filter]).unwrap()
 }
 
 fn ends(label: &str, limit: Duration) {

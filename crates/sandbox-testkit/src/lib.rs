@@ -1,5 +1,8 @@
-//! Fake servers on the loopback, for tests and for examples that run without the real thing.
+//! What tests need around them, and examples that run without the real thing.
 //!
-//! - [`chat`]: language models, as four different APIs speak.
+//! - [`chat`]: stand-ins for language models on the loopback, as four different APIs speak.
+//! - `engine`, behind the feature of that name: containers, and the real `OpenSandbox` server in one.
 
 pub mod chat;
+#[cfg(feature = "engine")]
+pub mod engine;

@@ -20,7 +20,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "sandbox-opensandbox",
         ],
     ),
-    ("sandbox-testkit", &["sandbox-core"]),
+    ("sandbox-testkit", &["sandbox-conformance"]),
     ("sandbox-cli", &["sandbox", "sandbox-tools"]),
     (
         "sandbox-examples",

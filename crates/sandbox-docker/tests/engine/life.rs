@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use sandbox_core::{Client, ErrorKind, Filter, SandboxId, SandboxSpec};
 use sandbox_docker::Docker;
+use sandbox_testkit::engine::Container;
 
 use crate::owner;
 use crate::support::{BUSYBOX, GNU, client, config, docker, ends, exists, sandbox, unique};
@@ -162,23 +163,11 @@ pub(crate) async fn a_foreign_container_of_the_name_is_left_alone() {
 }
 
 pub(crate) async fn a_foreign_container_can_be_connected_to() {
-    let id = docker(&[
-        "run",
-        "-d",
-        "--rm",
-        "--init",
-        "--network",
-        "none",
-        "--user",
-        "1000",
-        "-w",
-        "/tmp",
-        GNU,
-        "sleep",
-        "100",
-    ]);
+    let options = ["--init", "--network=none", "--user=1000", "--workdir=/tmp"];
+    let foreign = Container::start(&options, GNU, &["sleep", "100"]).unwrap();
+    let id = foreign.id();
     let client = client(GNU, "0").await;
-    let sandbox = client.connect(&SandboxId::new(&id)).await.unwrap();
+    let sandbox = client.connect(&SandboxId::new(id)).await.unwrap();
     let seen = sandbox.execute("id -u; pwd").await.unwrap();
     assert_eq!(seen.stdout, "1000\n/tmp\n");
     assert!(!sandbox.capabilities().lease, "there is no keeper");
@@ -187,13 +176,9 @@ pub(crate) async fn a_foreign_container_can_be_connected_to() {
     assert_eq!(late.status, sandbox_core::Status::TimedOut);
     // What was there before is no part of a command.
     assert!(!late.sandbox_killed);
-    assert_eq!(
-        docker(&["inspect", "-f", "{{.State.Running}}", &id]),
-        "true"
-    );
+    assert_eq!(docker(&["inspect", "-f", "{{.State.Running}}", id]), "true");
     drop(sandbox);
-    assert!(exists(&id), "it is not ours to end");
-    docker(&["rm", "-f", &id]);
+    assert!(exists(id), "it is not the backend's to end");
 }
 
 pub(crate) async fn gc_removes_what_a_dead_owner_left_and_nothing_else() {

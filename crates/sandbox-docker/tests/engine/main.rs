@@ -24,7 +24,8 @@ use std::future::Future;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use libtest_mimic::{Arguments, Completion, Trial};
+use libtest_mimic::{Arguments, Trial};
+use sandbox_testkit::engine;
 
 /// What no test takes, on a slow machine and beside others.
 const HANGS: Duration = Duration::from_mins(5);
@@ -43,32 +44,17 @@ fn main() -> ExitCode {
     let mut args = Arguments::from_args();
     // They wait more than they work.
     args.test_threads.get_or_insert(4);
-    let mut trials = Vec::new();
-    match support::available() {
-        Ok(()) => {
-            trials.extend(all());
-            match own_engine::available() {
-                Ok(()) => trials.extend(with_own_engine()),
-                Err(why) => trials.push(not_run("outage::is_available", why)),
-            }
-        }
-        Err(why) => trials.push(not_run("is_available", why)),
-    }
+    let trials = engine::trials(&[support::GNU, support::BUSYBOX], || {
+        let missing = own_engine::available().err();
+        let mut trials = all();
+        trials.extend(engine::unless_missing(
+            &["outage", "docker"],
+            missing,
+            with_own_engine,
+        ));
+        trials
+    });
     libtest_mimic::run(&args, trials).exit_code()
-}
-
-/// Stands for tests that can't run here: a failure where they are required.
-fn not_run(name: &'static str, why: String) -> Trial {
-    eprintln!("NOT RUN: docker ({why})");
-    let named = std::env::var("SANDBOX_REQUIRE").unwrap_or_default();
-    let required = named.split(',').any(|r| r == "docker") || std::env::var_os("CI").is_some();
-    Trial::ignorable_test(name, move || {
-        if required {
-            Err(why.into())
-        } else {
-            Ok(Completion::ignored_with(why))
-        }
-    })
 }
 
 fn all() -> Vec<Trial> {

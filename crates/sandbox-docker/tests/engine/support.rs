@@ -1,32 +1,16 @@
 //! What the tests share.
 
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use sandbox_core::{Client, Error, Sandbox, SandboxId, SandboxSpec};
+use sandbox_core::{Client, Sandbox, SandboxId, SandboxSpec};
 use sandbox_docker::{Docker, DockerConfig, Pull};
+use sandbox_testkit::engine;
 
 /// GNU tools and Python.
 pub(crate) const GNU: &str = "sandbox-python:latest";
 
 /// `BusyBox` and nothing else.
 pub(crate) const BUSYBOX: &str = "sandbox-busybox:latest";
-
-/// Whether the tests can run here.
-pub(crate) fn available() -> Result<(), String> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|e| e.to_string())?;
-    let check = async {
-        for image in [GNU, BUSYBOX] {
-            let docker = Docker::connect(config(image)).await?;
-            docker.check_image().await?;
-        }
-        Ok::<(), Error>(())
-    };
-    runtime.block_on(check).map_err(|e| e.to_string())
-}
 
 pub(crate) fn config(image: &str) -> DockerConfig {
     DockerConfig::new(image).pull(Pull::Never)
@@ -46,14 +30,7 @@ pub(crate) async fn sandbox(image: &str, user: &str) -> Sandbox {
 
 /// Runs `docker` and gives what it printed.
 pub(crate) fn docker(args: &[&str]) -> String {
-    let out = Command::new("docker")
-        .args(args)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let words = String::from_utf8_lossy(&out.stderr);
-    assert!(out.status.success(), "docker {args:?}: {words}");
-    String::from_utf8_lossy(&out.stdout).trim().to_owned()
+    engine::docker(args).unwrap()
 }
 
 /// Whether the engine has a container of that id or name.

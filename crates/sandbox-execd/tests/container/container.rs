@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use sandbox_testkit::engine::docker;
+
 use crate::http::{Until, exchange};
 
 const TARGET: &str = "x86_64-unknown-linux-musl";
@@ -13,45 +15,6 @@ const TARGET: &str = "x86_64-unknown-linux-musl";
 pub(crate) struct Container {
     id: String,
     pub(crate) address: SocketAddr,
-}
-
-/// Runs `docker` and gives what it printed.
-pub(crate) fn docker(arguments: &[&str]) -> Result<String, String> {
-    run(Command::new("docker").args(arguments).stdin(Stdio::null()))
-}
-
-fn run(command: &mut Command) -> Result<String, String> {
-    let output = command
-        .output()
-        .map_err(|it| format!("{command:?}: {it}"))?;
-    if output.status.success() {
-        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-    } else {
-        Err(format!(
-            "{command:?}: {}",
-            String::from_utf8_lossy(&output.stderr).trim()
-        ))
-    }
-}
-
-/// What is needed and not there.
-pub(crate) fn missing() -> Option<String> {
-    if let Err(why) = docker(&["version", "--format", "{{.Server.Version}}"]) {
-        return Some(format!("no Docker engine answers ({why})"));
-    }
-    for image in ["sandbox-python", "sandbox-busybox"] {
-        if docker(&["image", "inspect", "--format", "{{.Id}}", image]).is_err() {
-            return Some(format!("no image {image}: run `cargo xtask images`"));
-        }
-    }
-    if std::env::var_os("SANDBOX_EXECD_BINARY").is_none() {
-        let libraries =
-            run(Command::new("rustc").args(["--print", "target-libdir", "--target", TARGET]));
-        if !libraries.is_ok_and(|it| PathBuf::from(it).is_dir()) {
-            return Some(format!("no target: run `rustup target add {TARGET}`"));
-        }
-    }
-    None
 }
 
 /// The static binary: that of `SANDBOX_EXECD_BINARY`, or one built now.
@@ -68,7 +31,13 @@ fn binary() -> Result<Vec<u8>, String> {
             "--target",
             TARGET,
         ]);
-        run(&mut build)?;
+        let built = build.output().map_err(|e| e.to_string())?;
+        if !built.status.success() {
+            let why = String::from_utf8_lossy(&built.stderr);
+            return Err(format!(
+                "`rustup target add {TARGET}` may be missing: {why}"
+            ));
+        }
         // Two folders above the one of the profile that this test was built in.
         let own = PathBuf::from(env!("CARGO_BIN_EXE_execd"));
         let targets = own.ancestors().nth(2).ok_or("a binary in no folder")?;

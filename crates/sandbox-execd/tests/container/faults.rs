@@ -5,10 +5,11 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use libtest_mimic::{Failed, Trial};
+use sandbox_testkit::engine::docker;
 use serde_json::{Value, json};
 
 use crate::client::{Outcome, ended, ensure, events, outcome};
-use crate::container::{Container, docker};
+use crate::container::Container;
 use crate::http::{Until, exchange};
 
 type Test = fn() -> Outcome;

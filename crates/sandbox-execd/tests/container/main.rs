@@ -13,25 +13,15 @@ mod recordings;
 mod replay;
 
 use libtest_mimic::Arguments;
+use sandbox_testkit::engine;
 
 fn main() -> std::process::ExitCode {
     let mut arguments = Arguments::from_args();
     // They wait more than they work.
     arguments.test_threads.get_or_insert(8);
-    if let Some(why) = container::missing() {
-        eprintln!("NOT RUN: docker ({why})");
-        let required = std::env::var("SANDBOX_REQUIRE").unwrap_or_default();
-        let required =
-            required.split(',').any(|it| it.trim() == "docker") || std::env::var_os("CI").is_some();
-        return if required && !arguments.list {
-            std::process::ExitCode::FAILURE
-        } else {
-            std::process::ExitCode::SUCCESS
-        };
-    }
-    let trials = recordings::trials()
-        .into_iter()
-        .chain(faults::trials())
-        .collect();
+    let trials = engine::trials(&["sandbox-python", "sandbox-busybox"], || {
+        let all = recordings::trials().into_iter();
+        all.chain(faults::trials()).collect()
+    });
     libtest_mimic::run(&arguments, trials).exit_code()
 }

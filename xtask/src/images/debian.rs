@@ -1,14 +1,12 @@
-//! `cargo xtask images`: the images that tests and examples use, made from Debian's packages, so
-//! that no image registry is needed.
+//! Images that are made of Debian's packages, so that no image registry is needed.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use crate::{Result, command, workspace};
-
-const USAGE: &str = "usage: cargo xtask images [busybox] [python] [data]";
+use super::{Image, content};
+use crate::{Result, command};
 
 /// The release of Debian that the images are made from.
 const SUITE: &str = "bookworm";
@@ -43,61 +41,45 @@ const RECIPES: &[Recipe] = &[
 const PATH: &str =
     "ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8";
 
-/// Makes the named images, or all, as `sandbox-NAME:latest`. What was made before is not made again.
-pub(crate) fn run(names: &[&str]) -> Result {
-    for name in names {
-        if !RECIPES.iter().any(|r| r.name == *name) {
-            return Err(format!("no such image: {name}\n{USAGE}").into());
-        }
-    }
-    for recipe in RECIPES {
-        if names.is_empty() || names.contains(&recipe.name) {
-            make(recipe)?;
-        }
-    }
-    Ok(())
+/// The names of all.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    RECIPES.iter().map(|r| r.name)
 }
 
-fn make(recipe: &Recipe) -> Result {
-    let image = format!("sandbox-{}", recipe.name);
-    let tagged = format!("{image}:{:016x}", recipe.content());
-    let latest = format!("{image}:latest");
-    if !exists(&tagged) {
-        let folder = Scratch::new(recipe.name)?;
-        match recipe.packages {
-            _ if !command::has("apt-get") => from_registry(recipe, &folder.0, &tagged)?,
-            None => busybox(recipe, &folder.0, &tagged)?,
-            Some(packages) => debian(recipe, packages, &folder.0, &tagged)?,
-        }
-    }
-    command::run(Command::new("docker").args(["tag", &tagged, &latest]))
+/// Makes the image of that name, if there is one.
+pub(super) fn make(name: &str) -> Result<Option<Image>> {
+    let Some(recipe) = RECIPES.iter().find(|r| r.name == name) else {
+        return Ok(None);
+    };
+    let image = Image::new(recipe.name, recipe.content());
+    image.make(|folder| match recipe.packages {
+        _ if !command::has("apt-get") => from_registry(recipe, folder, &image),
+        None => busybox(recipe, folder, &image),
+        Some(packages) => debian(recipe, packages, folder, &image),
+    })?;
+    Ok(Some(image))
 }
 
 impl Recipe {
-    /// Changes with everything that the image is made from. FNV-1a.
+    /// Changes with everything that the image is made from.
     fn content(&self) -> u64 {
         let parts = [SUITE, self.name, self.packages.unwrap_or_default()];
-        let parts = parts.iter().chain(self.changes);
-        parts
-            .flat_map(|part| part.bytes().chain([0]))
-            .fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-                (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-            })
+        content(parts.iter().chain(self.changes))
     }
 
     /// `docker import` of a tar.
-    fn import(&self, tar: &Path, tagged: &str) -> Result {
+    fn import(&self, tar: &Path, image: &Image) -> Result {
         let mut import = Command::new("docker");
         import.arg("import");
         for change in self.changes {
             import.args(["--change", change]);
         }
-        command::run(import.arg(tar).arg(tagged))
+        command::run(import.arg(tar).arg(image.tagged()))
     }
 }
 
 /// A small Debian with packages.
-fn debian(recipe: &Recipe, packages: &str, folder: &Path, tagged: &str) -> Result {
+fn debian(recipe: &Recipe, packages: &str, folder: &Path, image: &Image) -> Result {
     if !command::has("mmdebstrap") {
         command::install("mmdebstrap")?;
     }
@@ -113,11 +95,11 @@ fn debian(recipe: &Recipe, packages: &str, folder: &Path, tagged: &str) -> Resul
         .arg(SUITE)
         .arg(&tar);
     command::run(&mut build)?;
-    recipe.import(&tar, tagged)
+    recipe.import(&tar, image)
 }
 
 /// `BusyBox`, a link for each of its programs, and the few files that a system has.
-fn busybox(recipe: &Recipe, folder: &Path, tagged: &str) -> Result {
+fn busybox(recipe: &Recipe, folder: &Path, image: &Image) -> Result {
     let mut download = Command::new("apt-get");
     command::run(
         download
@@ -158,11 +140,11 @@ fn busybox(recipe: &Recipe, folder: &Path, tagged: &str) -> Result {
     let mut pack = Command::new("tar");
     pack.args(["--owner=0", "--group=0", "--numeric-owner", "-cf"]);
     command::run(pack.arg(&tar).arg("-C").arg(&root).arg("."))?;
-    recipe.import(&tar, tagged)
+    recipe.import(&tar, image)
 }
 
 /// Where there are no tools of Debian: by the engine, from a registry's Debian.
-fn from_registry(recipe: &Recipe, folder: &Path, tagged: &str) -> Result {
+fn from_registry(recipe: &Recipe, folder: &Path, image: &Image) -> Result {
     let mut lines = match recipe.packages {
         None => vec!["FROM busybox:stable-musl".to_owned()],
         Some(packages) => vec![
@@ -176,46 +158,12 @@ fn from_registry(recipe: &Recipe, folder: &Path, tagged: &str) -> Result {
     };
     lines.extend(recipe.changes.iter().map(ToString::to_string));
     fs::write(folder.join("Dockerfile"), lines.join("\n"))?;
-    command::run(
-        Command::new("docker")
-            .args(["build", "-t", tagged])
-            .arg(folder),
-    )
-}
-
-/// Whether the engine has the image.
-fn exists(image: &str) -> bool {
-    command::succeeds(Command::new("docker").args(["image", "inspect", image]))
-}
-
-/// A folder that is gone afterwards.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Result<Self> {
-        let name = format!("images-{name}-{}", std::process::id());
-        let path = workspace::root().join("target").join(name);
-        fs::create_dir_all(&path)?;
-        Ok(Self(path.canonicalize()?))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        if let Err(e) = fs::remove_dir_all(&self.0) {
-            eprintln!("{} is left: {e}", self.0.display());
-        }
-    }
+    image.build(folder, &[])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_unknown_image_is_refused_before_anything_is_made() {
-        assert!(run(&["busybox", "ubuntu"]).is_err());
-    }
 
     #[test]
     fn each_recipe_has_a_tag_of_its_own() {
