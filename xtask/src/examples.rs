@@ -17,6 +17,16 @@ pub(crate) struct Example {
     program: PathBuf,
 }
 
+/// Those that make containers.
+const WITH_ENGINE: [&str; 1] = ["docker"];
+
+impl Example {
+    /// Whether it can't run without a Docker engine.
+    pub(crate) fn needs_engine(&self) -> bool {
+        WITH_ENGINE.contains(&self.name.as_str())
+    }
+}
+
 /// The examples among the artifacts that cargo reports, a JSON message a line. All that the
 /// workspace declares must be there.
 pub(crate) fn built(messages: &str) -> Result<Vec<Example>> {

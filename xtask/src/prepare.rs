@@ -17,7 +17,14 @@ pub(crate) struct Prepared {
     /// What is missing here and why, a line each; tests that need it do not run.
     pub(crate) not_run: Vec<String>,
     /// Stopped at the end if it was started here.
-    _engine: Option<Engine>,
+    engine: Option<Engine>,
+}
+
+impl Prepared {
+    /// Whether a Docker engine answers and has the images.
+    pub(crate) fn has_engine(&self) -> bool {
+        self.engine.is_some()
+    }
 }
 
 /// Everything, one step after the other.
@@ -41,7 +48,7 @@ pub(crate) fn all() -> Result<Prepared> {
         out,
         variables,
         not_run,
-        _engine: engine,
+        engine,
     })
 }
 

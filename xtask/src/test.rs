@@ -49,6 +49,10 @@ pub(crate) fn steps_of(steps: &mut Steps) -> Result {
         });
     }
     for example in &built {
+        if example.needs_engine() && !prepared.has_engine() {
+            steps.not_run(format!("example {} (no engine)", example.name));
+            continue;
+        }
         steps.step(&format!("example {}", example.name), || {
             examples::run(example, &prepared.out)
         });

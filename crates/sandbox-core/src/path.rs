@@ -4,7 +4,8 @@ use std::fmt;
 
 use crate::{Error, ErrorKind, Result};
 
-/// An absolute path inside a sandbox: UTF-8, without NUL and without `..`, at most 4,095 bytes.
+/// An absolute path inside a sandbox: UTF-8, without NUL and without `..`, at most 4,095 bytes and
+/// 255 a name, which is what Linux takes.
 ///
 /// `.` components, doubled and trailing slashes are removed, so two spellings of one path compare
 /// equal and a trailing slash can't make an operation follow a link. Every other name is taken as
@@ -14,6 +15,10 @@ pub struct SandboxPath(String);
 
 /// `PATH_MAX` of Linux less its NUL.
 const MAX_BYTES: usize = 4095;
+
+/// `NAME_MAX` of Linux. Checked here: tools that look whether a longer name exists say that it does
+/// not, those that open it say that it is too long.
+const MAX_NAME: usize = 255;
 
 impl SandboxPath {
     /// Checks and normalises `path`.
@@ -44,6 +49,9 @@ impl SandboxPath {
             match part {
                 "" | "." => {}
                 ".." => return invalid("the path holds `..`: give the path it leads to"),
+                name if name.len() > MAX_NAME => {
+                    return invalid("the path holds a name longer than 255 bytes");
+                }
                 name => {
                     normal.push('/');
                     normal.push_str(name);
@@ -121,6 +129,7 @@ mod tests {
 
     #[test]
     fn normalises_spellings_and_refuses_what_is_no_absolute_path() {
+        let longest = format!("/{}", "x".repeat(255));
         for (given, normal) in [
             ("/", "/"),
             ("//", "/"),
@@ -128,6 +137,7 @@ mod tests {
             ("/-rf", "/-rf"),
             ("/a/...", "/a/..."),
             ("/new\nline/$HOME/*", "/new\nline/$HOME/*"),
+            (&longest, &longest),
         ] {
             assert_eq!(SandboxPath::new(given).unwrap().as_str(), normal);
         }
@@ -139,7 +149,8 @@ mod tests {
             "/a/../b",
             "/..",
             "/a\0b",
-            &format!("/{}", "x".repeat(4095)),
+            &format!("/a{}", "/x".repeat(2047)),
+            &format!("/a/{}/b", "x".repeat(256)),
         ] {
             assert_eq!(
                 SandboxPath::new(bad).unwrap_err().kind(),

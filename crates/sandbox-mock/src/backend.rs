@@ -13,7 +13,7 @@ use crate::faults::Verdict;
 use crate::machine::Machine;
 use crate::record::{Active, Control, Outcome};
 use crate::shell::{Run, Sink, StopOnDrop, Why};
-use crate::vfs::{FileKind, How, Last};
+use crate::vfs::{FileKind, FsError, How, Last};
 
 /// Why the script of faults lost something.
 pub(crate) const LOST: &str = "the script of faults says so";
@@ -201,13 +201,20 @@ impl MockSandbox {
         let (vfs, cred) = (&self.machine.vfs, self.machine.account.cred);
         let path = file.path.as_str();
         let stat = vfs.stat(path, cred, Last::Follow)?;
-        if matches!(stat.kind, FileKind::Fifo | FileKind::Device) {
-            return Err(error::not_regular());
-        }
+        readable_kind(stat.kind)?;
         if stat.size > file.limit && stat.kind == FileKind::File {
             return Err(call::too_large(stat.size, file.limit));
         }
         Ok(vfs.read(path, cred)?)
+    }
+}
+
+/// What a thing is comes before whether it may be read.
+pub(crate) fn readable_kind(kind: FileKind) -> Result<()> {
+    match kind {
+        FileKind::Dir => Err(FsError::IsADirectory.into()),
+        FileKind::Fifo | FileKind::Device => Err(error::not_regular()),
+        FileKind::File | FileKind::Symlink => Ok(()),
     }
 }
 

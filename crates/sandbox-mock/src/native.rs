@@ -12,7 +12,7 @@ use sandbox_core::{
     derive,
 };
 
-use crate::backend::MockSandbox;
+use crate::backend::{MockSandbox, readable_kind};
 use crate::tree;
 use crate::vfs::{FileKind, FsError, How, Last};
 
@@ -56,7 +56,14 @@ impl NativeFiles for MockSandbox {
                 _ => How::Truncate,
             };
             vfs.mkdir_parents(path.as_str(), cred, 0o755)?;
-            Ok(vfs.write(path.as_str(), cred, content, how, 0o644)?)
+            match vfs.write(path.as_str(), cred, content, how, 0o644) {
+                Err(FsError::Exists)
+                    if vfs.stat(path.as_str(), cred, Last::Keep)?.kind == FileKind::Dir =>
+                {
+                    Err(FsError::IsADirectory.into())
+                }
+                other => Ok(other?),
+            }
         })
         .await
     }
@@ -233,9 +240,7 @@ impl MockSandbox {
     fn content(&self, path: &SandboxPath) -> Result<Bytes> {
         let (vfs, cred) = (&self.machine.vfs, self.machine.account.cred);
         let stat = vfs.stat(path.as_str(), cred, Last::Follow)?;
-        if matches!(stat.kind, FileKind::Fifo | FileKind::Device) {
-            return Err(crate::error::not_regular());
-        }
+        readable_kind(stat.kind)?;
         Ok(vfs.read(path.as_str(), cred)?)
     }
 }

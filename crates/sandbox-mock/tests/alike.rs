@@ -74,6 +74,7 @@ async fn all(s: &Sandbox) -> Vec<(&'static str, String)> {
     tell!("write dir", s.write(w("d"), "x"));
     tell!("write below file", s.write(w("empty/x"), "x"));
     tell!("create there", s.create_new(w("empty"), "x"));
+    tell!("create on dir", s.create_new(w("d"), "x"));
     tell!("create dead", s.create_new(w("dead"), "x"));
     tell!("edit", s.edit(w("d/a.txt"), "two", "2", false));
     tell!(

@@ -9,6 +9,7 @@
 )]
 
 mod commands;
+mod differential;
 mod ends;
 mod files;
 mod image;
@@ -68,6 +69,8 @@ fn all() -> Vec<Trial> {
         commands::starting_commands_survive_another_one_s_death,
         commands::stopped_from_outside_is_gone,
         commands::zombies_are_reaped,
+        differential::the_mock_answers_as_a_container_of_root,
+        differential::the_mock_answers_as_a_container_of_uid_1000,
         ends::a_dropped_future_leaves_nothing,
         ends::a_dropped_runtime_leaves_nothing,
         ends::a_killed_owner_leaves_nothing,

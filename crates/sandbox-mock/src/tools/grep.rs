@@ -373,7 +373,14 @@ impl Grep {
                         }
                     }
                 }
-                Err(why) => failed |= self.failed(io, &shown, &why).await?,
+                Err(why) => {
+                    failed |= self.failed(io, &shown, &why).await?;
+                    // One that opens and can't be read is a file without a match.
+                    if why == "Is a directory" {
+                        let named = named.then_some(shown.as_str());
+                        self.end_of_file(io, named, &shown, 0).await?;
+                    }
+                }
             }
         }
         Ok(if failed { 2 } else { i32::from(!found) })

@@ -226,6 +226,18 @@ fn in_order(
     Ok(found)
 }
 
+/// `-C`: ends the tool if that is no directory.
+async fn enter(io: &mut Io, dir: &str) -> Run {
+    let why = match io.stat(dir, Last::Follow) {
+        Ok(stat) if stat.kind == FileKind::Dir => return Ok(()),
+        Ok(_) => "Not a directory",
+        Err(error) => error.strerror(),
+    };
+    let end = "tar: Error is not recoverable: exiting now";
+    io.fail(format!("{dir}: Cannot open: {why}\n{end}"), 2)
+        .await
+}
+
 /// Why an operation ended, for the caller to say; a tool's own end passes.
 type Done = Result<(), String>;
 
@@ -238,6 +250,7 @@ impl Tar {
         let mut inodes = std::collections::HashMap::new();
         let mut removed = false;
         for (from, member) in &self.members {
+            enter(io, from).await?;
             let stored = member.trim_start_matches('/');
             if stored.len() < member.len() && !std::mem::replace(&mut removed, true) {
                 io.report("tar: Removing leading `/' from member names\n")
@@ -289,7 +302,7 @@ impl Tar {
                     } else {
                         ""
                     };
-                    let line = format!("{name}{slash}\n");
+                    let line = format!("{}{slash}\n", text::escape_name(&name));
                     if self.archive_is_stdout() {
                         io.report(&line).await?;
                     } else {
@@ -446,12 +459,12 @@ impl Tar {
             let line = if self.verbose {
                 member.long()
             } else {
-                member.name.clone()
+                text::escape_name(&member.name)
             };
             return io.write(format!("{line}\n").as_bytes()).await;
         }
         if self.verbose {
-            let line = format!("{}\n", member.name);
+            let line = format!("{}\n", text::escape_name(&member.name));
             if self.to_stdout {
                 io.report(&line).await?;
             } else {
@@ -679,15 +692,16 @@ impl Member {
         }
         let when = time::format("%Y-%m-%d %H:%M", i64::try_from(self.mtime).unwrap_or(0), 0);
         let link = match self.kind {
-            EntryType::Symlink => format!(" -> {}", self.link),
-            EntryType::Link => format!(" link to {}", self.link),
+            EntryType::Symlink => format!(" -> {}", text::escape_name(&self.link)),
+            EntryType::Link => format!(" link to {}", text::escape_name(&self.link)),
             _ => String::new(),
         };
         let size = text::pad(
             &self.size.to_string(),
             &19_usize.saturating_sub(self.owner.len() + 1).to_string(),
         );
-        format!("{rights} {} {size} {when} {}{link}", self.owner, self.name)
+        let name = text::escape_name(&self.name);
+        format!("{rights} {} {size} {when} {name}{link}", self.owner)
     }
 }
 

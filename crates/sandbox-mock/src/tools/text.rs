@@ -95,6 +95,31 @@ pub(super) fn human(size: u64) -> String {
     }
 }
 
+fn octal(c: char) -> String {
+    format!("\\{:03o}", u32::from(c))
+}
+
+/// A name in a list, as GNU writes it where no other line may come of it: a backslash and control
+/// characters escaped.
+pub(super) fn escape_name(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    for c in name.chars() {
+        match c {
+            '\\' => out.push_str(r"\\"),
+            '\n' => out.push_str(r"\n"),
+            '\r' => out.push_str(r"\r"),
+            '\t' => out.push_str(r"\t"),
+            '\x07' => out.push_str(r"\a"),
+            '\x08' => out.push_str(r"\b"),
+            '\x0b' => out.push_str(r"\v"),
+            '\x0c' => out.push_str(r"\f"),
+            c if c.is_ascii_control() => out.push_str(&octal(c)),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,5 +133,6 @@ mod tests {
         assert_eq!(human(1025), "1.1K");
         assert_eq!(human(10 << 20), "10M");
         assert_eq!(quote("it's"), "\"it's\"");
+        assert_eq!(escape_name("a\\b\n\u{1b}\u{e9}"), "a\\\\b\\n\\033\u{e9}");
     }
 }

@@ -9,7 +9,7 @@ const WORDS: usize = 400;
 pub(super) fn refused(words: &str, done: &str) -> Error {
     if words.trim() == "not a regular file" {
         return Error::new(
-            ErrorKind::Unsupported,
+            ErrorKind::InvalidPath,
             format!("only regular files are {done}: this is a FIFO, a socket or a device"),
         );
     }

@@ -11,7 +11,10 @@ while [ $# -gt 0 ]; do
   elif [ -e "$p" ] && ! [ -f "$p" ]; then
     e='not a regular file'
   elif ! n=$(exec 2>&1; exec <"$p" && wc -c); then
-    e=${n:-failed}
+    e=${n:-failed} d=${p%/*}
+    # Not every shell says so itself.
+    while [ -n "$d" ] && ! [ -e "$d" ]; do d=${d%/*}; done
+    [ -z "$d" ] || [ -d "$d" ] || e='Not a directory'
   fi
   if [ -n "$e" ]; then
     printf '%s e %s\0' "$t" "$e"
