@@ -81,6 +81,7 @@ fn answered(what: &'static str, code: u16, message: &str) -> Error {
     }
     let kind = match code {
         _ if has("no space left on device") => ErrorKind::LimitExceeded,
+        _ if has("does not match the specified platform") => ErrorKind::ImageNotFound,
         400 => ErrorKind::InvalidArgument,
         401 | 403 => ErrorKind::Unauthorized,
         409 => ErrorKind::AlreadyExists,

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use sandbox_core::{Client, Error, ErrorKind, Retry, Sandbox, SandboxId, SandboxSpec, Status};
+use sandbox_core::{
+    Client, Error, ErrorKind, Filter, Retry, Sandbox, SandboxId, SandboxSpec, Status,
+};
 use sandbox_docker::{Docker, DockerConfig};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixListener;
@@ -257,6 +259,21 @@ async fn a_download_that_never_ends_is_too_large() {
     file.limit = 1000;
     let results = sandbox.backend().download_files(&[file]).await;
     assert_eq!(results[0].as_ref().unwrap_err().kind(), ErrorKind::TooLarge);
+}
+
+#[tokio::test]
+async fn an_engine_that_is_too_new_is_told_in_its_words() {
+    let words = "client version 1.52 is too old. Minimum supported API version is 1.99";
+    let engine = FakeEngine::new(move |_, path| {
+        Some(if path.contains("/version") {
+            json("200 OK", r#"{"ApiVersion":"1.100","MinAPIVersion":"1.99"}"#)
+        } else {
+            json("400 Bad Request", &format!(r#"{{"message":"{words}"}}"#))
+        })
+    });
+    let refused = engine.client().await.list(&Filter::all()).await;
+    let text = refused.unwrap_err().to_string();
+    assert!(text.contains(words), "{text}");
 }
 
 #[tokio::test]

@@ -104,6 +104,14 @@ pub(crate) async fn starting_commands_survive_another_one_s_death() {
     }
 }
 
+/// The HTTP client below has a deadline of two minutes for requests; a command is not one.
+pub(crate) async fn a_silent_command_outlives_the_client_s_own_deadline() {
+    let sandbox = sandbox(BUSYBOX, "1000").await;
+    let run = sandbox.execute("sleep 125; echo ok").await.unwrap();
+    assert_eq!(run.stdout, "ok\n");
+    assert!(run.success());
+}
+
 pub(crate) async fn zombies_are_reaped() {
     let sandbox = sandbox(GNU, "1000").await;
     let many = "i=0; while [ $i -lt 300 ]; do (sleep 0 &); i=$((i+1)); done; sleep 1; \

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use sandbox_core::{ErrorKind, SandboxId};
+use sandbox_core::{ErrorKind, GrepOptions, Mount, ReadOptions, SandboxId, SandboxSpec};
 
-use crate::support::{BUSYBOX, GNU, client, docker, sandbox};
+use crate::support::{BUSYBOX, GNU, client, docker, sandbox, unique};
 
 pub(crate) async fn files_belong_to_the_user() {
     for image in [GNU, BUSYBOX] {
@@ -41,6 +41,19 @@ pub(crate) async fn a_root_that_can_only_be_read_is_no_obstacle_elsewhere() {
         assert_eq!(refused.kind(), ErrorKind::PermissionDenied, "{refused}");
         let full = sandbox.upload("/w/full", vec![0; 3 << 20]).await;
         assert!(full.is_ok());
+        // Without a place for anything temporary but beside the file.
+        sandbox.write("/w/b", "needle\n").await.unwrap();
+        let edited = sandbox.edit("/w/b", "needle", "a needle", false).await;
+        assert_eq!(edited.unwrap().replaced, 1);
+        let read = sandbox.read("/w/b", ReadOptions::default()).await.unwrap();
+        assert_eq!(read.text(), Some("a needle"));
+        assert_eq!(sandbox.ls("/w").await.unwrap().entries.len(), 3);
+        assert_eq!(sandbox.glob("b", "/w").await.unwrap().paths.len(), 1);
+        let found = sandbox.grep("needle", "/w", GrepOptions::default()).await;
+        assert_eq!(found.unwrap().matches.len(), 1);
+        let refused = sandbox.write("/x", "x").await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::PermissionDenied, "{refused}");
+        sandbox.delete("/w/b").await.unwrap();
     })
     .await;
     let small = ["--tmpfs", "/w:mode=1777,size=1m"];
@@ -58,6 +71,39 @@ pub(crate) async fn a_root_that_can_only_be_read_is_no_obstacle_elsewhere() {
         assert_eq!(sandbox.download("/tmp/c").await.unwrap(), vec![3; 1000]);
     })
     .await;
+}
+
+pub(crate) async fn a_file_mounted_below_var_run_is_no_obstacle() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("x");
+    std::fs::write(&file, "from outside").unwrap();
+    for (image, target) in [(GNU, "/var/run/x.sock"), (BUSYBOX, "/var/run/sub/x")] {
+        let mount = Mount::read_only(file.to_str().unwrap(), target);
+        let client = client(image, "0").await;
+        let sandbox = client.create(SandboxSpec::new().mount(mount)).await;
+        let sandbox = sandbox.unwrap();
+        sandbox.upload("/tmp/a", "x").await.unwrap();
+        assert_eq!(sandbox.download("/tmp/a").await.unwrap(), "x");
+        assert_eq!(sandbox.download(target).await.unwrap(), "from outside");
+        assert!(sandbox.upload(target, "x").await.is_err());
+    }
+}
+
+pub(crate) async fn a_volume_is_there_at_once() {
+    let volume = unique("sandbox-test-volume");
+    let client = client(BUSYBOX, "0").await;
+    for n in 0..10 {
+        let spec = SandboxSpec::new().mount(Mount::writable(&volume, "/w"));
+        let sandbox = client.create(spec).await.unwrap();
+        sandbox.upload("/w/a", format!("{n}")).await.unwrap();
+        let seen = sandbox.execute("cat /w/a; echo >>/w/all").await.unwrap();
+        assert_eq!(seen.stdout, format!("{n}").as_str());
+        let all = sandbox.download("/w/all").await.unwrap();
+        // A volume outlives its sandboxes.
+        assert_eq!(all.len(), n + 1);
+        sandbox.kill().await.unwrap();
+    }
+    docker(&["volume", "rm", &volume]);
 }
 
 pub(crate) async fn a_running_program_is_not_half_overwritten() {

@@ -20,6 +20,17 @@ pub(crate) async fn a_missing_image_names_the_command_that_makes_it() {
     }
 }
 
+pub(crate) async fn another_platform_is_refused_and_both_are_named() {
+    let other = "linux/s390x";
+    let config = config(BUSYBOX).platform(other);
+    let client = Client::new(Docker::connect(config).await.unwrap());
+    let refused = client.create(SandboxSpec::new()).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::ImageNotFound, "{refused}");
+    let own = docker(&["image", "inspect", "-f", "{{.Architecture}}", BUSYBOX]);
+    let text = refused.to_string();
+    assert!(text.contains(other) && text.contains(&own), "{text}");
+}
+
 pub(crate) async fn an_image_without_a_shell_is_refused() {
     let image = format!("{}:latest", unique("sandbox-test-empty"));
     // A tar without an entry.

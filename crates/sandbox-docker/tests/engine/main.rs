@@ -61,6 +61,7 @@ fn main() -> ExitCode {
 fn all() -> Vec<Trial> {
     tests![
         commands::a_command_whose_container_dies_is_lost_and_keeps_its_output,
+        commands::a_silent_command_outlives_the_client_s_own_deadline,
         commands::background_commands_live_on_and_die_when_told,
         commands::every_exit_code_arrives,
         commands::frames_in_the_output_are_bytes,
@@ -79,12 +80,15 @@ fn all() -> Vec<Trial> {
         ends::an_exiting_owner_leaves_nothing,
         ends::an_interrupted_owner_leaves_nothing,
         files::a_file_at_a_mount_of_tmpfs_is_seen,
+        files::a_file_mounted_below_var_run_is_no_obstacle,
         files::a_root_that_can_only_be_read_is_no_obstacle_elsewhere,
         files::a_running_program_is_not_half_overwritten,
         files::a_sparse_file_is_too_large_at_once,
+        files::a_volume_is_there_at_once,
         files::files_belong_to_the_user,
         files::what_the_kernel_makes_up_is_read,
         image::a_missing_image_names_the_command_that_makes_it,
+        image::another_platform_is_refused_and_both_are_named,
         image::an_image_without_a_shell_is_refused,
         image::its_own_entrypoint_does_not_run,
         leaks::dropped_commands_leave_no_process,
