@@ -82,8 +82,11 @@ pub fn command_id() -> String {
 ///   command's, and it is not older than the command.
 ///
 /// Never touched: process 1, this killer and its ancestors (a daemon that runs commands is one),
-/// what began at the floor or before, and a process that a container engine is just about to turn
-/// into a program of another command: its parent is outside, and it still has the engine's name.
+/// what began at the floor or before, and a process that is just about to be turned into a program
+/// of another command: by a container engine (its parent is outside, and it still has the engine's
+/// name), or by a daemon in the sandbox (its parent began at the floor or before, and has the same
+/// name). The latter is looked at again, until it is a program: what only calls itself like the
+/// daemon is left of the tree.
 ///
 /// All that belong are stopped first, round after round until one finds no more, and then killed
 /// at once: killing while looking never overtakes a fork bomb.
@@ -129,14 +132,19 @@ belongs() {
   [ -z "$seen" ] || return 1
   [ "$tick" -ge "$born" ] || return 1
   [ "$parent" != 0 ] || case $name in runc*|crun*|youki*|conmon*) return 1 ;; esac
-  ! anothers "$parent"
+  of=$parent n=${name%%\)*}
+  if look "$of" && [ "$tick" -le "$floor" ] && [ "$n" = "${name%%\)*}" ]; then
+    again=1
+    return 1
+  fi
+  ! anothers "$of"
 }
 # What this may not stop is left of the tree, unless it is the child of something that was there
 # before all commands: another user's, as the child of what ends the sandbox.
 settled() { [ "$1" -gt 1 ] && look "$1" && [ "$tick" -le "$floor" ]; }
 floor=$3 stopped=" " left=0 round=0
 while [ "$round" -lt 100 ]; do
-  round=$((round+1)) found=0
+  round=$((round+1)) found=0 again=
   for d in /proc/[0-9]*; do
     p=${d#/proc/}
     case $up$stopped in *" $p "*) continue ;; esac
@@ -147,9 +155,9 @@ while [ "$round" -lt 100 ]; do
       left=1
     fi
   done
-  [ "$found" = 1 ] || break
+  [ "$found$again" != 0 ] || break
 done
-[ "$found" = 0 ] || left=1
+[ "$found$again" = 0 ] || left=1
 [ "$stopped" = " " ] || kill -KILL $stopped 2>/dev/null
 for p in $stopped; do
   i=0

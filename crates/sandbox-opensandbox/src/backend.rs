@@ -7,15 +7,21 @@ use bytes::Bytes;
 use sandbox_core::derive::{ShellProcesses, download_by_script, upload_by_script};
 use sandbox_core::{
     Capabilities, Command, ErrorKind, ExecuteResponse, ExecuteStream, FileDownload, FileUpload,
-    KillTicket, Lease, LogCursor, OutputCollector, ProcessId, ProcessLogs, Processes, Result,
-    SandboxBackend, SandboxId, Status, Streaming,
+    KillTicket, Lease, LogCursor, ProcessId, ProcessLogs, Processes, Result, SandboxBackend,
+    SandboxId, Status, Streaming,
 };
+use tokio::time::sleep;
 
 use crate::launch::MAX_ARGUMENTS;
 use crate::live::Live;
+use crate::output::Recorder;
 use crate::place::User;
 use crate::running::{Ending, Running};
-use crate::{output, stream, user};
+use crate::{stream, user};
+
+/// How often the output of a command that takes long is fetched, at first and at last: gently, for
+/// the way through the daemon's own proxy costs it two file descriptors for each request.
+const LOOK: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(4)];
 
 /// A sandbox of an OpenSandbox server.
 #[derive(Debug)]
@@ -82,20 +88,14 @@ impl SandboxBackend for OpenSandboxSandbox {
     async fn execute(&self, command: &Command) -> Result<ExecuteResponse> {
         let (command, user) = self.resolved(command).await?;
         let mut running = Running::start(&self.live, &command, user).await?;
-        let mut ending = running.wait().await?;
+        let mut recorder = running.recorder(command.effective_output_limit());
+        let mut ending = record(&mut running, &mut recorder).await?;
         let elapsed = running.started().elapsed();
-        let files = running.files().clone();
-        drop(running);
-        let mut collected =
-            OutputCollector::new(command.effective_output_limit(), command.merge_stderr);
-        let limit = command.effective_output_limit();
-        let fetched = output::collect(&self.live.execd, &files, limit, &mut collected).await;
-        if let Err(e) = fetched {
-            ending = without_output(ending, &self.live.explain(e).await);
-        } else {
-            output::forget(&self.live.execd, &files);
+        match recorder.finish().await {
+            Ok(()) => running.forget(),
+            Err(e) => ending = without_output(ending, &self.live.explain(e).await),
         }
-        let mut response = collected.finish(ending.status, elapsed);
+        let mut response = recorder.into_output().finish(ending.status, elapsed);
         response.sandbox_killed = ending.sandbox_killed;
         Ok(response)
     }
@@ -136,11 +136,33 @@ impl SandboxBackend for OpenSandboxSandbox {
     }
 }
 
+/// Waits for the end. Of a command that takes long its output is fetched meanwhile, now and then:
+/// should the sandbox die, it is not lost.
+async fn record(running: &mut Running<'_>, recorder: &mut Recorder) -> Result<Ending> {
+    let wait = running.wait();
+    tokio::pin!(wait);
+    let [mut pause, longest] = LOOK;
+    loop {
+        let look = async {
+            sleep(pause).await;
+            // What can't be fetched now may be at the end.
+            if let Err(error) = recorder.step().await {
+                tracing::trace!(%error, "no look at what a command wrote");
+            }
+        };
+        tokio::select! {
+            biased;
+            ending = &mut wait => return ending,
+            () = look => pause = (pause * 2).min(longest),
+        }
+    }
+}
+
 /// How a command ended whose output could not be fetched: what it printed is not known, and an
 /// empty output would say that it is.
 fn without_output(ending: Ending, why: &sandbox_core::Error) -> Ending {
-    // Of a sandbox that is gone on purpose nothing more can be known.
-    if ending.sandbox_killed || matches!(ending.status, Status::Lost(_)) {
+    // A deadline may come before the command has opened its files, and kill the sandbox with them.
+    if matches!(ending.status, Status::Lost(_) | Status::TimedOut) {
         return ending;
     }
     let why = match why.kind() {
@@ -198,10 +220,10 @@ impl Lease for OpenSandboxSandbox {
     }
 
     async fn pause(&self) -> Result<()> {
-        self.live.lifecycle.pause(&self.live.id).await
+        self.live.pause().await
     }
 
     async fn resume(&self) -> Result<()> {
-        self.live.lifecycle.resume(&self.live.id).await
+        self.live.resume().await
     }
 }

@@ -125,7 +125,7 @@ fn told(what: &'static str, status: StatusCode, refusal: &Refusal) -> Error {
         404 => (ErrorKind::NotFound, ""),
         409 => (ErrorKind::Conflict, ""),
         429 => (ErrorKind::RateLimited, ": wait, then repeat"),
-        400 | 405 | 413 | 422 => (ErrorKind::InvalidArgument, ""),
+        400 | 405 | 413 | 416 | 422 => (ErrorKind::InvalidArgument, ""),
         501 => (ErrorKind::Unsupported, ""),
         502..=504 => (ErrorKind::Unavailable, ""),
         _ => (ErrorKind::Unexpected, ""),

@@ -33,10 +33,8 @@ impl RunScript for Live {
         let run = async {
             let mut running = Running::start_with(self, &command, self.place.user, input).await?;
             let code = running.wait().await?.code()?;
-            let files = running.files().clone();
-            drop(running);
-            let read = read(self, &files, output).await;
-            output::forget(&self.execd, &files);
+            let read = read(self, running.files(), code, output).await;
+            running.forget();
             read.map(|()| code)
         };
         match timeout(limit, run).await {
@@ -46,9 +44,14 @@ impl RunScript for Live {
     }
 }
 
-/// Hands out what the script printed, part by part.
-async fn read(live: &Live, files: &Files, output: &mut dyn ScriptOutput) -> Result<()> {
-    for stream in [Stream::Stderr, Stream::Stdout] {
+/// Hands out what the script printed, part by part. What it complained about counts only where it
+/// failed.
+async fn read(live: &Live, files: &Files, code: i32, output: &mut dyn ScriptOutput) -> Result<()> {
+    let streams: &[Stream] = match code {
+        0 => &[Stream::Stdout],
+        _ => &[Stream::Stderr, Stream::Stdout],
+    };
+    for stream in streams.iter().copied() {
         let mut download = match live.execd.download(&files.output(stream), None).await {
             Err(e) if e.kind() == ErrorKind::NotFound => return Err(output::removed(e)),
             other => other?,

@@ -4,6 +4,8 @@
 //! its own, which are fetched when it has ended; in the stream of events nothing is left but how
 //! it ended, and what the few lines before the command have to say.
 
+use std::fmt::Write as _;
+
 use bytes::Bytes;
 use sandbox_core::{Command, Error, ErrorKind, Result, Stream, shell};
 
@@ -17,6 +19,9 @@ const TEXT: usize = 120_000;
 /// and the pointers count too.
 pub(crate) const MAX_ARGUMENTS: usize = 1_500_000;
 
+/// The largest input that travels in the text: beyond, an upload costs less than it saves.
+const INLINE: usize = 8 << 10;
+
 /// How the lines before the command fail, with the command's id before it.
 pub(crate) const FAILED: i32 = 125;
 
@@ -29,6 +34,8 @@ pub(crate) struct Launch {
     pub(crate) files: Files,
     /// The text, where it is too long for an argument.
     pub(crate) script: Option<Bytes>,
+    /// What the command reads, where it is not in the text.
+    pub(crate) input: Vec<Bytes>,
 }
 
 /// The files of one command.
@@ -90,8 +97,7 @@ impl Files {
 }
 
 impl Launch {
-    /// What the daemon is to do for `command`, as `user`. `input` says whether there is something
-    /// to read.
+    /// What the daemon is to do for `command`, as `user`, reading `input`.
     ///
     /// # Errors
     ///
@@ -101,14 +107,34 @@ impl Launch {
         place: &Place,
         command: &Command,
         user: Option<User>,
-        input: bool,
+        input: Vec<Bytes>,
     ) -> Result<Self> {
         let argv = argv(command)?;
         check(&argv, &command.env)?;
         let id = shell::command_id();
         let files = Files::new(place, &id, command.merge_stderr);
         let cwd = command.cwd.as_deref().or(place.workdir.as_deref());
-        let text = text(&id, &files, cwd, input, &argv);
+        let mut lines = Lines::new(&id);
+        lines.add(
+            &format!("[ ! -e {} ]", shell::quote(&files.stop())),
+            "stopped",
+        );
+        let in_all: usize = input.iter().map(Bytes::len).sum();
+        let input: Vec<Bytes> = input.into_iter().filter(|part| !part.is_empty()).collect();
+        let (inline, input) = if in_all <= INLINE {
+            (input, Vec::new())
+        } else {
+            (Vec::new(), input)
+        };
+        if !inline.is_empty() {
+            let file = shell::quote(&files.input());
+            lines.add(&format!("printf {} >{file}", printf(&inline)), "output");
+        }
+        if let Some(cwd) = cwd {
+            lines.add(&format!("cd -- {} 2>/dev/null", shell::quote(cwd)), "cwd");
+        }
+        lines.add(&redirections(&files, in_all > 0), "output");
+        let text = lines.then(&format!("exec {}", shell::join(&argv)));
         let (text, script) = if text.len() > TEXT {
             let script = shell::quote(&files.script());
             (format!(". {script}"), Some(Bytes::from(text)))
@@ -137,6 +163,7 @@ impl Launch {
             id,
             files,
             script,
+            input,
         })
     }
 }
@@ -159,30 +186,64 @@ fn check(argv: &[String], env: &std::collections::BTreeMap<String, String>) -> R
     Ok(())
 }
 
-/// The lines before the command, and the command.
-fn text(id: &str, files: &Files, cwd: Option<&str>, input: bool, argv: &[String]) -> String {
-    let quoted = |path: String| shell::quote(&path);
-    let fail = |why: &str| format!("{{ echo {id}:{why}; exit {FAILED}; }}");
-    let mut text = format!("[ ! -e {} ] || {}\n", quoted(files.stop()), fail("stopped"));
-    if let Some(cwd) = cwd {
-        let cwd = shell::quote(cwd);
-        text = format!("{text}cd -- {cwd} 2>/dev/null || {}\n", fail("cwd"));
+/// The lines before the command.
+struct Lines<'a> {
+    id: &'a str,
+    text: String,
+}
+
+impl<'a> Lines<'a> {
+    fn new(id: &'a str) -> Self {
+        Self {
+            id,
+            text: String::new(),
+        }
     }
+
+    /// If `line` fails, the command does not begin, and the daemon is told `why`.
+    fn add(&mut self, line: &str, why: &str) {
+        let id = self.id;
+        // Writing into a string does not fail.
+        let _ = writeln!(self.text, "{line} || {{ echo {id}:{why}; exit {FAILED}; }}");
+    }
+
+    fn then(self, command: &str) -> String {
+        self.text + command
+    }
+}
+
+fn redirections(files: &Files, input: bool) -> String {
+    let stdout = shell::quote(&files.output(Stream::Stdout));
     let stderr = match files.streams() {
         [_] => "&1".to_owned(),
-        _ => quoted(files.output(Stream::Stderr)),
+        _ => shell::quote(&files.output(Stream::Stderr)),
     };
     let stdin = if input {
-        format!(" <{}", quoted(files.input()))
+        format!(" <{}", shell::quote(&files.input()))
     } else {
         String::new()
     };
-    let stdout = quoted(files.output(Stream::Stdout));
-    format!(
-        "{text}exec >{stdout} 2>{stderr}{stdin} || {}\nexec {}",
-        fail("output"),
-        shell::join(argv)
-    )
+    format!("exec >{stdout} 2>{stderr}{stdin}")
+}
+
+/// Bytes as the quoted format of a shell's `printf`.
+fn printf(parts: &[Bytes]) -> String {
+    let mut format = String::from("'");
+    for byte in parts.iter().flatten() {
+        match byte {
+            b'%' => format.push_str("%%"),
+            b'\\' => format.push_str(r"\\"),
+            b'\'' => format.push_str(r"\047"),
+            b' '..=b'~' | b'\n' => format.push(char::from(*byte)),
+            _ => {
+                // Writing into a string does not fail.
+                let _ = write!(format, r"\{byte:03o}");
+            }
+        }
+    }
+    format.push('\'');
+    // What begins with a dash is no option.
+    format!("-- {format}")
 }
 
 #[cfg(test)]
@@ -203,7 +264,7 @@ mod tests {
     #[test]
     fn text_is_passed_on_quoted_and_nothing_else_of_the_user() {
         let command = Command::shell("echo 'a' # $x").timeout(Duration::from_nanos(1));
-        let launch = Launch::new(&place(), &command, None, false).unwrap();
+        let launch = Launch::new(&place(), &command, None, Vec::new()).unwrap();
         assert!(
             launch
                 .run
@@ -219,13 +280,35 @@ mod tests {
     }
 
     #[test]
+    fn short_input_travels_in_the_text_and_long_input_beside_it() {
+        let command = Command::shell("cat");
+        let short = vec![Bytes::from_static(b"-a%\\'\0\n\xff"), Bytes::new()];
+        let launch = Launch::new(&place(), &command, None, short).unwrap();
+        let line = format!(
+            r"printf -- '-a%%\\\047\000{}\377' >/d/{}.in",
+            '\n', launch.id
+        );
+        assert!(launch.run.command.contains(&line), "{}", launch.run.command);
+        assert!(launch.input.is_empty());
+        let long = vec![Bytes::from(vec![b'x'; INLINE]), Bytes::from_static(b"y")];
+        let launch = Launch::new(&place(), &command, None, long.clone()).unwrap();
+        assert_eq!(launch.input, long);
+        assert!(
+            launch
+                .run
+                .command
+                .contains(&format!("<{}", launch.files.input()))
+        );
+    }
+
+    #[test]
     fn what_is_longer_than_an_argument_travels_as_a_file() {
         let command = Command::shell("'".repeat(100_000));
-        let launch = Launch::new(&place(), &command, None, false).unwrap();
+        let launch = Launch::new(&place(), &command, None, Vec::new()).unwrap();
         assert_eq!(launch.run.command, format!(". /d/{}.sh", launch.id));
         assert!(launch.script.unwrap().len() > 400_000);
         let long = Command::new("echo").arg("x".repeat(200_000));
-        let kind = Launch::new(&place(), &long, None, false)
+        let kind = Launch::new(&place(), &long, None, Vec::new())
             .unwrap_err()
             .kind();
         assert_eq!(kind, ErrorKind::TooLarge);

@@ -32,6 +32,7 @@ mod execd;
 mod files;
 mod http;
 mod launch;
+mod litter;
 mod live;
 mod model;
 mod origin;

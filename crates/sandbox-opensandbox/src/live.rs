@@ -1,5 +1,7 @@
 //! One sandbox as all parts of this crate see it.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use sandbox_core::{Command, Error, ErrorKind, Result, SandboxId};
@@ -9,6 +11,7 @@ use tokio::time::sleep;
 use crate::client::Lifecycle;
 use crate::error;
 use crate::execd::Execd;
+use crate::litter::Litter;
 use crate::place::Place;
 use crate::running::Running;
 
@@ -19,6 +22,10 @@ const EXPLAIN: [Duration; 3] = [
     Duration::from_millis(500),
 ];
 
+/// How long the daemon may take to begin an answer before the server is asked what the sandbox
+/// does.
+const SUSPICIOUS: Duration = Duration::from_secs(3);
+
 /// A sandbox that takes commands. Cheap to clone. Belongs to the runtime that uses it first.
 #[derive(Clone, Debug)]
 pub(crate) struct Live {
@@ -26,6 +33,9 @@ pub(crate) struct Live {
     pub(crate) lifecycle: Lifecycle,
     pub(crate) execd: Execd,
     pub(crate) place: Place,
+    /// This client has paused it.
+    pub(crate) paused: Arc<AtomicBool>,
+    pub(crate) litter: Litter,
 }
 
 /// What a sandbox does, as far as it matters to a command.
@@ -53,6 +63,47 @@ impl Live {
             execd: self.execd.elsewhere()?,
             ..self.clone()
         })
+    }
+
+    pub(crate) async fn pause(&self) -> Result<()> {
+        self.lifecycle.pause(&self.id).await?;
+        self.paused.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    pub(crate) async fn resume(&self) -> Result<()> {
+        self.lifecycle.resume(&self.id).await?;
+        self.paused.store(false, Ordering::Release);
+        Ok(())
+    }
+
+    /// Refuses if this client has paused the sandbox: a request would wait in it, and be carried
+    /// out when it goes on.
+    pub(crate) async fn check_running(&self) -> Result<()> {
+        if self.paused.load(Ordering::Acquire) {
+            if self.state().await == Some(State::Paused) {
+                return Err(error::paused());
+            }
+            // Somebody else ended the pause.
+            self.paused.store(false, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Waits for the answer to a request to start a command. One that takes long has a reason,
+    /// which the server may know.
+    pub(crate) async fn answered<T>(&self, answer: impl Future<Output = Result<T>>) -> Result<T> {
+        tokio::pin!(answer);
+        loop {
+            tokio::select! {
+                answer = &mut answer => return answer,
+                () = sleep(SUSPICIOUS) => match self.state().await {
+                    Some(State::Paused) => return Err(error::paused()),
+                    Some(State::Gone) => return Err(error::gone()),
+                    _ => {}
+                },
+            }
+        }
     }
 
     /// Waits for the preparation.

@@ -1,7 +1,8 @@
-//! Fetching what a command wrote, while it runs and when it has ended.
+//! What a command wrote: its files, fetched over the daemon's file API.
 //!
-//! The daemon reads the files with its own rights, so what a file is is looked at first: a command
-//! could have put a link in its place.
+//! The daemon reads with its own rights, so where a command has fewer it is looked first whether a
+//! file is one: the command could have put a link in its place. (A kernel that protects links in
+//! directories like ours refuses that too.)
 
 use std::collections::VecDeque;
 
@@ -16,30 +17,6 @@ use crate::launch::Files;
 
 /// Bytes that are fetched at once while a command runs.
 const PART: u64 = 1 << 20;
-
-/// Fetches all that was written, of each stream at most `limit` bytes: the first and the last half.
-pub(crate) async fn collect(
-    execd: &Execd,
-    files: &Files,
-    limit: u64,
-    output: &mut OutputCollector,
-) -> Result<()> {
-    let sizes = sizes(execd, files).await?;
-    let fetches = files.streams().iter().zip(sizes).map(|(stream, size)| {
-        let path = files.output(*stream);
-        async move { Ok::<_, Error>((*stream, size, ends(execd, &path, size, limit).await?)) }
-    });
-    for (stream, size, parts) in try_join_all(fetches).await? {
-        let [head, tail] = parts;
-        let kept = (head.len() + tail.len()) as u64;
-        output.push(stream, &head);
-        if size > kept {
-            output.skip(stream, size - kept);
-        }
-        output.push(stream, &tail);
-    }
-    Ok(())
-}
 
 /// The size of each stream's file.
 async fn sizes(execd: &Execd, files: &Files) -> Result<Vec<u64>> {
@@ -62,18 +39,8 @@ async fn sizes(execd: &Execd, files: &Files) -> Result<Vec<u64>> {
         .collect()
 }
 
-/// The beginning and the end of a file of `size` bytes, `limit` bytes in sum.
-async fn ends(execd: &Execd, path: &str, size: u64, limit: u64) -> Result<[Vec<u8>; 2]> {
-    let head = if size <= limit { size } else { limit / 2 };
-    let tail = if size <= limit { 0 } else { limit - head };
-    Ok([
-        range(execd, path, 0, head).await?,
-        range(execd, path, size - tail, tail).await?,
-    ])
-}
-
 /// `length` bytes of a file that has them.
-async fn range(execd: &Execd, path: &str, from: u64, length: u64) -> Result<Vec<u8>> {
+async fn range(execd: &Execd, path: &str, from: u64, length: u64) -> Result<Bytes> {
     let mut bytes = Vec::new();
     if length > 0 {
         let mut download = execd
@@ -85,13 +52,139 @@ async fn range(execd: &Execd, path: &str, from: u64, length: u64) -> Result<Vec<
         }
     }
     if bytes.len() as u64 == length {
-        Ok(bytes)
+        Ok(bytes.into())
     } else {
         Err(error::garbled("fetch what a command wrote"))
     }
 }
 
-/// Follows the files of a command while it writes them.
+/// What of a stream is kept: the parts, with what was passed over between them.
+struct Kept {
+    stream: Stream,
+    head: Bytes,
+    skipped: u64,
+    tail: Bytes,
+}
+
+/// Records what a command writes, of each stream the first and the last half of a limit.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    execd: Execd,
+    files: Files,
+    limit: u64,
+    seen: [u64; 2],
+    output: OutputCollector,
+    /// Whether the command has fewer rights than the daemon.
+    looks_first: bool,
+}
+
+impl Recorder {
+    /// Keeps `limit` bytes of each stream. `looks_first` unless the command has the daemon's
+    /// rights anyway.
+    pub(crate) fn new(execd: &Execd, files: &Files, limit: u64, looks_first: bool) -> Self {
+        Self {
+            execd: execd.clone(),
+            files: files.clone(),
+            limit,
+            seen: [0; 2],
+            output: OutputCollector::new(limit, files.streams().len() == 1),
+            looks_first,
+        }
+    }
+
+    /// Records all that has been written by now. Cancel safe.
+    pub(crate) async fn step(&mut self) -> Result<()> {
+        let sizes = sizes(&self.execd, &self.files).await?;
+        let fetches = self
+            .files
+            .streams()
+            .iter()
+            .zip(&sizes)
+            .zip(&self.seen)
+            .map(|((stream, size), seen)| self.fetch(*stream, *seen, *size));
+        let kept = try_join_all(fetches).await?;
+        self.record(kept, &sizes);
+        Ok(())
+    }
+
+    /// Records the rest, of a command that has ended.
+    ///
+    /// # Errors
+    ///
+    /// What it wrote is not there any more, or can't be fetched.
+    pub(crate) async fn finish(&mut self) -> Result<()> {
+        if self.looks_first || self.seen != [0; 2] {
+            return self.step().await;
+        }
+        let fetches = self
+            .files
+            .streams()
+            .iter()
+            .map(|stream| self.whole(*stream));
+        let (sizes, kept): (Vec<u64>, Vec<Kept>) = try_join_all(fetches).await?.into_iter().unzip();
+        self.record(kept, &sizes);
+        Ok(())
+    }
+
+    pub(crate) fn into_output(self) -> OutputCollector {
+        self.output
+    }
+
+    /// A stream from its beginning on, in one request if it is not too large.
+    async fn whole(&self, stream: Stream) -> Result<(u64, Kept)> {
+        let path = self.files.output(stream);
+        let mut download = match self.execd.download(&path, None).await {
+            Err(e) if e.kind() == ErrorKind::NotFound => return Err(removed(e)),
+            other => other?,
+        };
+        let size = download.left();
+        if size > self.limit {
+            drop(download);
+            return Ok((size, self.fetch(stream, 0, size).await?));
+        }
+        let mut bytes = Vec::new();
+        while let Some(part) = download.next().await? {
+            bytes.extend_from_slice(&part);
+        }
+        let kept = Kept {
+            stream,
+            head: bytes.into(),
+            skipped: 0,
+            tail: Bytes::new(),
+        };
+        Ok((size, kept))
+    }
+
+    /// What is to be kept of a stream between two places.
+    async fn fetch(&self, stream: Stream, from: u64, to: u64) -> Result<Kept> {
+        let path = self.files.output(stream);
+        let length = to.saturating_sub(from);
+        let (head, tail) = if length <= self.limit {
+            (length, 0)
+        } else {
+            (self.limit / 2, self.limit - self.limit / 2)
+        };
+        Ok(Kept {
+            stream,
+            head: range(&self.execd, &path, from, head).await?,
+            skipped: length - head - tail,
+            tail: range(&self.execd, &path, to - tail, tail).await?,
+        })
+    }
+
+    fn record(&mut self, kept: Vec<Kept>, sizes: &[u64]) {
+        for (seen, size) in self.seen.iter_mut().zip(sizes) {
+            *seen = (*seen).max(*size);
+        }
+        for part in kept {
+            self.output.push(part.stream, &part.head);
+            self.output.skip(part.stream, part.skipped);
+            self.output.push(part.stream, &part.tail);
+        }
+    }
+}
+
+/// Follows the files of a command and hands all of it out.
 #[derive(Debug)]
 pub(crate) struct Follower {
     execd: Execd,
@@ -149,7 +242,7 @@ impl Follower {
                 let path = self.files.output(*stream);
                 let part = range(&self.execd, &path, self.seen[at], length).await?;
                 self.seen[at] += length;
-                self.waiting.push_back((*stream, part.into()));
+                self.waiting.push_back((*stream, part));
             }
         }
         Ok(!self.waiting.is_empty())
@@ -167,18 +260,6 @@ impl Follower {
         }
         Ok(())
     }
-}
-
-/// Removes what a command left, in the background: nobody waits for it, and what stays is a file
-/// that nobody finds.
-pub(crate) fn forget(execd: &Execd, files: &Files) {
-    let (execd, files) = (execd.clone(), files.all());
-    tokio::spawn(async move {
-        let paths: Vec<&str> = files.iter().map(String::as_str).collect();
-        if let Err(error) = execd.delete(&paths).await {
-            tracing::debug!(%error, "what a command left could not be removed");
-        }
-    });
 }
 
 /// What a command wrote is not there any more.

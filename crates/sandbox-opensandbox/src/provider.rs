@@ -17,6 +17,7 @@ use crate::backend::OpenSandboxSandbox;
 use crate::client::Lifecycle;
 use crate::config::OpenSandboxConfig;
 use crate::execd::Execd;
+use crate::litter::Litter;
 use crate::live::{Live, State, state_of};
 use crate::model::{CreateRequest, SandboxObject};
 use crate::place::Place;
@@ -128,6 +129,8 @@ impl OpenSandbox {
             lifecycle: self.lifecycle.clone(),
             execd,
             place: Place::default(),
+            paused: Arc::default(),
+            litter: Litter::default(),
         }
     }
 

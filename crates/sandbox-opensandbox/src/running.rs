@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use sandbox_core::{Command, Error, ErrorKind, Result, Status, defaults};
+use sandbox_core::{Command, Error, ErrorKind, Result, Retry, Status, defaults};
 use tokio::time::{Instant as Deadline, sleep, timeout};
 
 use crate::error;
@@ -11,7 +11,7 @@ use crate::events::{ExecdEnding, ExecdEvent};
 use crate::execd::{Events, Permissions};
 use crate::launch::{FAILED, Files, Launch};
 use crate::live::{Live, State};
-use crate::output;
+use crate::output::Recorder;
 use crate::place::User;
 use crate::stop::{self, Guard, Target};
 
@@ -97,22 +97,26 @@ impl<'a> Running<'a> {
         user: Option<User>,
         input: Vec<Bytes>,
     ) -> Result<Self> {
-        let input: Vec<Bytes> = input.into_iter().filter(|part| !part.is_empty()).collect();
-        let mut launch = Launch::new(&live.place, command, user, !input.is_empty())?;
-        send_along(live, &mut launch, input)
-            .await
-            .inspect_err(|_| output::forget(&live.execd, &launch.files))?;
+        let mut launch = Launch::new(&live.place, command, user, input)?;
+        live.check_running().await?;
+        if let Err(e) = send_along(live, &mut launch).await {
+            live.litter.add(&live.execd, &launch.files, None);
+            return Err(e);
+        }
         let target = Target::new(&launch, user);
         let guard = Guard::arm(live, &target);
-        let events = match live.execd.run(&launch.run).await {
+        let events = match live.answered(live.execd.run(&launch.run)).await {
             Ok(events) => events,
             Err(e) => {
-                let unsure = matches!(e.kind(), ErrorKind::Timeout | ErrorKind::Unavailable)
-                    && e.retry_advice() != sandbox_core::Retry::Safe;
+                let unsure = match e.kind() {
+                    ErrorKind::SandboxPaused => true,
+                    ErrorKind::Timeout | ErrorKind::Unavailable => e.retry_advice() != Retry::Safe,
+                    _ => false,
+                };
                 if !unsure {
                     // Known not to run: there is nothing to kill.
                     guard.disarm();
-                    output::forget(&live.execd, &launch.files);
+                    live.litter.add(&live.execd, &launch.files, None);
                 }
                 return Err(live.explain(e).await);
             }
@@ -136,6 +140,24 @@ impl<'a> Running<'a> {
 
     pub(crate) fn files(&self) -> &Files {
         &self.files
+    }
+
+    /// Removes what the command left, once its output was fetched.
+    pub(crate) fn forget(&self) {
+        let execution = self.execution.as_deref();
+        self.live
+            .litter
+            .add(&self.live.execd, &self.files, execution);
+    }
+
+    /// A recorder of what it writes, of each stream at most `limit` bytes.
+    pub(crate) fn recorder(&self, limit: u64) -> Recorder {
+        Recorder::new(
+            &self.live.execd,
+            &self.files,
+            limit,
+            self.target.user().is_some() && !self.live.place.guards_links,
+        )
     }
 
     pub(crate) fn guard(&self) -> Guard {
@@ -214,6 +236,7 @@ impl<'a> Running<'a> {
             ExecdEnding::Signaled(9) if overdue => self.time_out().await,
             ExecdEnding::Exited(FAILED) if self.words.contains(&self.id) => {
                 self.over();
+                self.forget();
                 Err(self.failed())
             }
             ExecdEnding::Exited(code) => Ok(self.over_with(Status::Exited(code))),
@@ -221,9 +244,15 @@ impl<'a> Running<'a> {
                 Ok(self.over_with(Status::Lost("the sandbox died".into())))
             }
             ExecdEnding::Signaled(signal) => Ok(self.over_with(Status::Signaled(signal))),
+            // The deadline came before the daemon had begun.
+            ExecdEnding::NotStarted(why)
+                if self.deadline.is_some() && why.contains("deadline exceeded") =>
+            {
+                self.time_out().await
+            }
             ExecdEnding::NotStarted(why) => {
                 self.over();
-                output::forget(&self.live.execd, &self.files);
+                self.forget();
                 Err(not_started(&why))
             }
             ExecdEnding::Unknown(why) => Ok(Ending::of(Status::Lost(format!(
@@ -234,7 +263,6 @@ impl<'a> Running<'a> {
 
     /// Why the lines before the command failed.
     fn failed(&self) -> Error {
-        output::forget(&self.live.execd, &self.files);
         let (_, why) = self.words.split_once(&self.id).unwrap_or_default();
         match why.trim_start_matches(':').lines().next() {
             Some("cwd") => Error::new(
@@ -324,12 +352,13 @@ impl<'a> Running<'a> {
 }
 
 /// Uploads what the command needs besides its text.
-async fn send_along(live: &Live, launch: &mut Launch, input: Vec<Bytes>) -> Result<()> {
+async fn send_along(live: &Live, launch: &mut Launch) -> Result<()> {
     // Nobody but who knows the name finds it.
     let readable = Permissions {
         mode: Some(644),
         ..Permissions::default()
     };
+    let input = std::mem::take(&mut launch.input);
     let script = launch.script.take().map(|script| vec![script]);
     for (path, content) in [
         (launch.files.input(), Some(input).filter(|s| !s.is_empty())),

@@ -10,8 +10,8 @@ use crate::error;
 use crate::events::{ExecdEnding, ExecdEvent};
 use crate::execd::RunCommand;
 use crate::launch::Launch;
+use crate::litter;
 use crate::live::{Live, State};
-use crate::output;
 use crate::place::User;
 
 /// How long one round of killing may take: at the limit of processes, seconds.
@@ -33,6 +33,10 @@ impl Target {
             user,
             started: Instant::now(),
         }
+    }
+
+    pub(crate) fn user(&self) -> Option<User> {
+        self.user
     }
 
     pub(crate) fn started(&self) -> Instant {
@@ -105,7 +109,7 @@ async fn kill_tree(live: &Live, target: &Target) -> Result<bool> {
 async fn abandoned(live: &Live, target: &Target) -> Result<()> {
     match timeout(defaults::KILL_GRACE, stop(live, target)).await {
         Ok(Ok(())) => {
-            output::forget(&live.execd, &target.launch.files);
+            litter::remove(&live.execd, &target.launch.files.all()).await;
             Ok(())
         }
         Ok(Err(e)) if e.kind() == ErrorKind::SandboxGone => Ok(()),

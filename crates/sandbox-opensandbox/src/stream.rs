@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 
 use crate::live::Live;
-use crate::output::{self, Follower};
+use crate::output::Follower;
 use crate::place::User;
 use crate::running::{Ending, Running};
 use crate::stop::Guard;
@@ -72,16 +72,14 @@ async fn run(
     if tell.send(Ok(running.guard())).is_err() {
         return;
     }
-    let files = running.files().clone();
-    let mut follower = Follower::new(live.execd.clone(), files.clone());
+    let mut follower = Follower::new(live.execd.clone(), running.files().clone());
     let ending = follow(&mut running, &mut follower, &tx).await;
-    drop(running);
     let ending = match follower.rest(&tx).await {
         Ok(()) => {
-            output::forget(&live.execd, &files);
+            running.forget();
             ending
         }
-        Err(e) if ending.sandbox_killed || matches!(ending.status, Status::Lost(_)) => {
+        Err(e) if matches!(ending.status, Status::Lost(_) | Status::TimedOut) => {
             tracing::debug!(error = %e, "the rest of the output is lost");
             ending
         }

@@ -1,4 +1,4 @@
-//! A real daemon's recorded traffic (`tests/data`), sent to this one.
+//! A real daemon's recorded traffic, sent to this one.
 //!
 //! Each request is sent again, in the recorded order, to the daemon in a container, and the answer
 //! compared with the recorded one; `compare` says what is left out. The stock profile is sent the

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use sandbox_testkit::recordings::decode_base64;
 use serde_json::Value;
 
 use crate::http::{Answer, Until, exchange};
@@ -12,18 +13,15 @@ use crate::http::{Answer, Until, exchange};
 /// Ids in the recording, and those of the same commands here.
 type Ids = Arc<Mutex<BTreeMap<String, String>>>;
 
-/// One recorded request and its answer; a line of `tests/data`.
+/// One recorded request and its answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Recorded(pub(crate) Value);
 
 impl Recorded {
-    /// The lines of a file of `tests/data`.
+    /// All of a group.
     pub(crate) fn load(group: &str) -> Vec<Self> {
-        let path = format!("{}/tests/data/{group}.jsonl", env!("CARGO_MANIFEST_DIR"));
-        let text = std::fs::read_to_string(&path).expect(&path);
-        text.lines()
-            .map(|line| Self(serde_json::from_str(line).expect(&path)))
-            .collect()
+        let all = sandbox_testkit::recordings::Recorded::load(group).expect(group);
+        all.into_iter().map(|it| Self(it.0)).collect()
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -36,35 +34,12 @@ impl Recorded {
     }
 
     pub(crate) fn answer(&self) -> Answer {
-        let it = &self.0["response"];
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let body = match (it["body_base64"].as_str(), it["body"].as_str()) {
-            (Some(encoded), _) => decode_base64(encoded),
-            // Of the largest ones the length alone was recorded.
-            (None, Some("")) => {
-                vec![
-                    0;
-                    it["body_len"]
-                        .as_u64()
-                        .and_then(|it| usize::try_from(it).ok())
-                        .unwrap_or(0)
-                ]
-            }
-            (None, body) => body.unwrap_or_default().as_bytes().to_vec(),
-        };
+        let it = sandbox_testkit::recordings::Recorded(self.0.clone());
         Answer {
-            status: it["status"]
-                .as_u64()
-                .and_then(|it| u16::try_from(it).ok())
-                .unwrap_or(0),
-            headers: it["headers"]
-                .as_array()
-                .into_iter()
-                .flatten()
-                .map(|pair| (text(&pair[0]), text(&pair[1])))
-                .collect(),
-            body,
-            complete: it["complete"].as_bool().unwrap_or(false),
+            status: it.status(),
+            headers: it.headers(),
+            body: it.body(),
+            complete: it.is_complete(),
         }
     }
 
@@ -225,23 +200,4 @@ pub(crate) fn replay(
         answers.insert(name, thread.join().expect("a thread that sends"));
     }
     answers
-}
-
-fn decode_base64(text: &str) -> Vec<u8> {
-    let value = |it: u8| match it {
-        b'A'..=b'Z' => it - b'A',
-        b'a'..=b'z' => it - b'a' + 26,
-        b'0'..=b'9' => it - b'0' + 52,
-        b'+' => 62,
-        _ => 63,
-    };
-    let mut out = Vec::new();
-    for chunk in text.trim_end_matches('=').as_bytes().chunks(4) {
-        let word = chunk
-            .iter()
-            .fold(0_u32, |word, &it| word << 6 | u32::from(value(it)));
-        let word = word << (6 * (4 - chunk.len()));
-        out.extend_from_slice(&word.to_be_bytes()[1..chunk.len()]);
-    }
-    out
 }
