@@ -69,7 +69,9 @@ impl TargetReport {
             failures: Vec::new(),
             groups: BTreeMap::new(),
             not_run: None,
-            capabilities: capabilities.map(claimed).unwrap_or_default(),
+            capabilities: capabilities
+                .map(|c| c.claimed().map(str::to_owned).collect())
+                .unwrap_or_default(),
         };
         for (case, outcome) in outcomes {
             match outcome {
@@ -99,41 +101,6 @@ impl TargetReport {
             ..Self::new(target, None, &[])
         }
     }
-}
-
-/// The names of the capabilities that are claimed.
-fn claimed(caps: &Capabilities) -> BTreeSet<String> {
-    let all: [(&str, bool); 22] = [
-        ("execute_argv", caps.execute_argv),
-        ("execute_cwd", caps.execute_cwd),
-        ("execute_env", caps.execute_env),
-        ("execute_user", caps.execute_user),
-        ("execute_stdin", caps.execute_stdin),
-        ("execute_merge_stderr", caps.execute_merge_stderr),
-        ("separate_streams", caps.separate_streams),
-        ("output_order", caps.output_order),
-        ("reports_signals", caps.reports_signals),
-        (
-            "control_characters_in_commands",
-            caps.control_characters_in_commands,
-        ),
-        ("file_owners", caps.file_owners),
-        ("hard_links", caps.hard_links),
-        ("fifos", caps.fifos),
-        ("process_table", caps.process_table),
-        ("native_programs", caps.native_programs),
-        ("network", caps.network),
-        ("streaming", caps.streaming),
-        ("processes", caps.processes),
-        ("native_files", caps.native_files),
-        ("lease", caps.lease),
-        ("snapshots", caps.snapshots),
-        ("any_text_length", caps.execute_max_text.is_none()),
-    ];
-    all.into_iter()
-        .filter(|(_, claimed)| *claimed)
-        .map(|(name, _)| name.to_owned())
-        .collect()
 }
 
 /// Reads a report file.

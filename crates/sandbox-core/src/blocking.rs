@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use crate::cleanup::block_on;
+pub use crate::cleanup::{Call, start};
 use crate::files::{
     EditReport, GlobMatches, GrepMatches, GrepOptions, Listing, ReadOptions, ReadPage, TreeReport,
 };

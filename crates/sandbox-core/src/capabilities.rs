@@ -76,4 +76,39 @@ impl Capabilities {
         set(&mut self);
         self
     }
+
+    /// The names of what is claimed, for reports and bindings. `any_text_length` says that
+    /// [`execute_max_text`](Self::execute_max_text) is unset.
+    pub fn claimed(&self) -> impl Iterator<Item = &'static str> {
+        let all: [(&str, bool); 22] = [
+            ("execute_argv", self.execute_argv),
+            ("execute_cwd", self.execute_cwd),
+            ("execute_env", self.execute_env),
+            ("execute_user", self.execute_user),
+            ("execute_stdin", self.execute_stdin),
+            ("execute_merge_stderr", self.execute_merge_stderr),
+            ("separate_streams", self.separate_streams),
+            ("output_order", self.output_order),
+            ("reports_signals", self.reports_signals),
+            (
+                "control_characters_in_commands",
+                self.control_characters_in_commands,
+            ),
+            ("file_owners", self.file_owners),
+            ("hard_links", self.hard_links),
+            ("fifos", self.fifos),
+            ("process_table", self.process_table),
+            ("native_programs", self.native_programs),
+            ("network", self.network),
+            ("streaming", self.streaming),
+            ("processes", self.processes),
+            ("native_files", self.native_files),
+            ("lease", self.lease),
+            ("snapshots", self.snapshots),
+            ("any_text_length", self.execute_max_text.is_none()),
+        ];
+        all.into_iter()
+            .filter(|(_, claimed)| *claimed)
+            .map(|(name, _)| name)
+    }
 }

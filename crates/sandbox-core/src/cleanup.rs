@@ -4,11 +4,12 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::mpsc as std_mpsc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{self as std_mpsc, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::{Error, ErrorKind, Result, SandboxId};
 
@@ -97,20 +98,78 @@ pub fn flush(limit: Duration) -> bool {
     }
 }
 
-/// Runs a future on the background thread and waits for it without entering any runtime, so it
-/// works inside one too.
+/// A call that runs on the background thread. Dropping it drops the future there, with what that
+/// means for the operation: a dropped `execute` kills its command.
+#[derive(Debug)]
+#[must_use = "dropping a call cancels it"]
+pub struct Call<T> {
+    answer: std_mpsc::Receiver<T>,
+    /// Its end tells the background thread that nobody waits any more.
+    _caller: oneshot::Sender<()>,
+}
+
+impl<T> Call<T> {
+    /// Waits for the answer, without entering any runtime, so it works inside one too.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Unexpected`] if the call ended without an answer: it panicked.
+    pub fn wait(self) -> Result<T> {
+        self.answer.recv().map_err(|_| Self::gone())
+    }
+
+    /// Waits at most so long; `None` while there is no answer yet. For who has to look after
+    /// something else meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// As [`wait`](Self::wait).
+    pub fn wait_for(&mut self, limit: Duration) -> Result<Option<T>> {
+        match self.answer.recv_timeout(limit) {
+            Ok(answer) => Ok(Some(answer)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(Self::gone()),
+        }
+    }
+
+    fn gone() -> Error {
+        Error::new(ErrorKind::Unexpected, "the call ended without an answer")
+    }
+}
+
+/// Starts a call on the background thread.
+///
+/// # Errors
+///
+/// [`ErrorKind::Unexpected`] if there is no such thread: it could not be started, or this process
+/// was forked from one that had it.
+pub fn start<T, F>(call: F) -> Result<Call<T>>
+where
+    F: Future<Output = T> + Send + 'static,
+    T: Send + 'static,
+{
+    let (tx, answer) = std_mpsc::sync_channel(1);
+    let (caller, nobody_waits) = oneshot::channel();
+    send(Message::Run(Box::pin(async move {
+        tokio::select! {
+            // Who does not want the answer any more is told by the other arm.
+            answer = call => drop(tx.send(answer)),
+            _ = nobody_waits => {}
+        }
+    })))?;
+    Ok(Call {
+        answer,
+        _caller: caller,
+    })
+}
+
+/// Runs a future on the background thread and waits for it.
 pub(crate) fn block_on<T, F>(future: F) -> Result<T>
 where
     F: Future<Output = T> + Send + 'static,
     T: Send + 'static,
 {
-    let gone = || Error::new(ErrorKind::Unexpected, "the call ended without an answer");
-    let (tx, rx) = std_mpsc::sync_channel(1);
-    send(Message::Run(Box::pin(async move {
-        // The caller waits as long as this runs, so the answer is always taken.
-        let _ = tx.send(future.await);
-    })))?;
-    rx.recv().map_err(|_| gone())
+    start(future)?.wait()
 }
 
 enum Message {
@@ -119,37 +178,47 @@ enum Message {
     Flush(std_mpsc::SyncSender<()>),
 }
 
-/// The thread and the process that started it: after a fork the thread is not there.
-static WORKER: Mutex<Option<(u32, mpsc::UnboundedSender<Message>)>> = Mutex::new(None);
+static WORKER: Mutex<Option<mpsc::UnboundedSender<Message>>> = Mutex::new(None);
+
+/// The process that started the thread, 0 before: after a fork the thread is not there. Looked at
+/// before the lock, which a thread of the parent may have held at the fork.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+
+fn forked() -> bool {
+    let started = PROCESS.load(Ordering::Acquire);
+    started != 0 && started != std::process::id()
+}
 
 fn running() -> Option<mpsc::UnboundedSender<Message>> {
+    if forked() {
+        return None;
+    }
     let worker = WORKER.lock().unwrap_or_else(PoisonError::into_inner);
-    worker
-        .as_ref()
-        .filter(|(pid, _)| *pid == std::process::id())
-        .map(|(_, tx)| tx.clone())
+    worker.clone()
 }
 
 fn send(message: Message) -> Result<()> {
     let unexpected = |why: &'static str| Error::new(ErrorKind::Unexpected, why);
+    if forked() {
+        return Err(unexpected(
+            "this process was forked from one that had used sandboxes, and can use none: fork \
+             before the first use, or start the process anew",
+        ));
+    }
     let mut worker = WORKER.lock().unwrap_or_else(PoisonError::into_inner);
-    let tx = match &*worker {
-        Some((pid, tx)) if *pid == std::process::id() => tx,
-        Some(_) => {
-            return Err(unexpected(
-                "this process was forked after sandboxes were used: make clients after the fork",
-            ));
-        }
-        None => {
-            let tx = start().map_err(|e| unexpected("no background thread").because(e))?;
-            &worker.insert((std::process::id(), tx)).1
-        }
+    let tx = if let Some(tx) = &*worker {
+        tx
+    } else {
+        // Before the thread is there, so that no fork sees the one without the other.
+        PROCESS.store(std::process::id(), Ordering::Release);
+        let tx = start_worker().map_err(|e| unexpected("no background thread").because(e))?;
+        worker.insert(tx)
     };
     tx.send(message)
         .map_err(|_| unexpected("the background thread has ended"))
 }
 
-fn start() -> std::io::Result<mpsc::UnboundedSender<Message>> {
+fn start_worker() -> std::io::Result<mpsc::UnboundedSender<Message>> {
     let (tx, rx) = mpsc::unbounded_channel();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -235,6 +304,27 @@ mod tests {
         .join();
         assert!(flush(Duration::from_secs(5)));
         assert_eq!(killed.load(Ordering::SeqCst), 2);
+    }
+
+    #[test]
+    fn a_dropped_call_drops_its_future() {
+        let (dropped, rx) = std_mpsc::sync_channel::<()>(0);
+        let mut call = start(async move {
+            let _dropped = dropped;
+            std::future::pending::<()>().await;
+        })
+        .unwrap();
+        assert_eq!(call.wait_for(Duration::from_millis(1)).unwrap(), None);
+        drop(call);
+        let seen = rx.recv_timeout(Duration::from_mins(1));
+        assert_eq!(seen, Err(RecvTimeoutError::Disconnected));
+    }
+
+    #[test]
+    fn a_call_that_panics_is_an_error() {
+        let call = start(async { panic!("on purpose") }).unwrap();
+        let error = call.wait().map(|(): ()| ()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unexpected);
     }
 
     #[test]

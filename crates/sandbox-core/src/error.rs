@@ -369,6 +369,11 @@ impl Error {
             .map(|(_, v)| v.as_str())
     }
 
+    /// All facts added by [`with`](Self::with), in that order.
+    pub fn facts(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.0.context.iter().map(|(k, v)| (*k, v.as_str()))
+    }
+
     /// Whether the call may be sent again.
     pub fn retry_advice(&self) -> Retry {
         self.0.retry

@@ -1,6 +1,6 @@
 //! The same without `async`: works on any thread, inside a runtime too, and dropping never blocks.
 
-pub use sandbox_core::blocking::{Client, Events, Process, Sandbox};
+pub use sandbox_core::blocking::{Call, Client, Events, Process, Sandbox, start};
 
 use crate::{Result, SandboxRef};
 
