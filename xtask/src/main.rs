@@ -15,6 +15,7 @@ mod report;
 mod steps;
 mod test;
 mod tidy;
+mod wheel;
 mod workspace;
 
 /// One line for people.
@@ -25,11 +26,13 @@ const USAGE: &str = "\
 cargo xtask TASK
 
   test                       everything: unit tests, doctests, conformance, teeth, examples,
-                             each set of features; does all the set-up itself
+                             each set of features, the Python package; does all the set-up itself
   conformance [--target T] [--report FILE.json]
                              the conformance kit; T is a backend's name and selects all its targets
-  report [FILE.json]         writes docs/conformance.md from a report and docs/errors.md from the
-                             source; without a file, runs the kit first
+  python [ARGUMENT...]       the Python package's suites on a fresh wheel, with arguments of pytest
+  report [[--python] FILE.json]
+                             writes docs/conformance.md from a report and docs/errors.md from the
+                             source; without a file, runs the kit and the Python suites first
   images [NAME]...           the images that tests and examples use: busybox, python, data; execd,
                              our daemon; opensandbox-server, the real one
   opensandbox up|down        a real OpenSandbox server on this machine's loopback, to try one
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
     let done = match args.as_slice() {
         ["test"] => test::run(),
         ["conformance", rest @ ..] => conformance::run(rest),
+        ["python", rest @ ..] => wheel::run(rest),
         ["report", rest @ ..] => report::run(rest),
         ["images", names @ ..] => images::run(names),
         ["opensandbox", rest @ ..] => opensandbox::run(rest),

@@ -22,25 +22,45 @@ const SOCKET: &str = "/var/run/docker.sock";
 pub(crate) fn run(args: &[&str]) -> Result {
     match args {
         ["up"] => up(),
-        ["down"] => down(),
+        ["down"] => end(NAME),
         _ => Err(USAGE.into()),
+    }
+}
+
+/// A server that ends with this.
+pub(crate) struct Server {
+    name: &'static str,
+    pub(crate) address: String,
+    pub(crate) key: String,
+}
+
+impl Server {
+    /// Starts one beside that of [`run`], in a container of this name.
+    pub(crate) fn start(name: &'static str) -> Result<Self> {
+        // What a run that was killed left.
+        if there(name) {
+            end(name)?;
+        }
+        let (port, key) = listening(name)?;
+        Ok(Self {
+            name,
+            address: format!("127.0.0.1:{port}"),
+            key,
+        })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Err(e) = end(self.name) {
+            eprintln!("{} may live on: {e}", self.name);
+        }
     }
 }
 
 /// Starts a server that only this machine reaches, unless it is there, and says how to use it.
 fn up() -> Result {
-    if !command::succeeds(docker().args(["container", "inspect", NAME])) {
-        images::run(&["python", "execd", images::SERVER])?;
-        if !command::succeeds(docker().args(["network", "inspect", NAME])) {
-            command::run(docker().args(["network", "create", NAME]))?;
-        }
-        start(free_port()?)?;
-    }
-    let (port, key) = (
-        variable("OPENSANDBOX_PORT")?,
-        variable("OPENSANDBOX_API_KEY")?,
-    );
-    wait(port.parse()?)?;
+    let (port, key) = listening(NAME)?;
     eprintln!(
         "\nAn OpenSandbox server listens on 127.0.0.1:{port}. Only this machine reaches it.\n\n  \
          export OPEN_SANDBOX_API_KEY={key}\n  \
@@ -50,12 +70,33 @@ fn up() -> Result {
     Ok(())
 }
 
-/// Ends the server, its sandboxes and their network.
-fn down() -> Result {
+/// The port and the key of the server of this name, started unless it is there.
+fn listening(name: &str) -> Result<(String, String)> {
+    if !there(name) {
+        images::run(&["python", "execd", images::SERVER])?;
+        if !command::succeeds(docker().args(["network", "inspect", name])) {
+            command::run(docker().args(["network", "create", name]))?;
+        }
+        start(name, free_port()?)?;
+    }
+    let (port, key) = (
+        variable(name, "OPENSANDBOX_PORT")?,
+        variable(name, "OPENSANDBOX_API_KEY")?,
+    );
+    wait(name, port.parse()?)?;
+    Ok((port, key))
+}
+
+fn there(name: &str) -> bool {
+    command::succeeds(docker().args(["container", "inspect", name]))
+}
+
+/// Ends a server, its sandboxes and their network.
+fn end(name: &str) -> Result {
     // The server first: it can't make another one then.
-    command::run(docker().args(["rm", "--force", "--volumes", NAME]))?;
+    command::run(docker().args(["rm", "--force", "--volumes", name]))?;
     let mut list = docker();
-    let network = format!("network={NAME}");
+    let network = format!("network={name}");
     let left = command::output(list.args(["ps", "--all", "--quiet", "--filter", &network]))?;
     if !left.is_empty() {
         command::run(
@@ -64,33 +105,33 @@ fn down() -> Result {
                 .args(left.lines()),
         )?;
     }
-    command::run(docker().args(["network", "rm", NAME]))
+    command::run(docker().args(["network", "rm", name]))
 }
 
-fn start(port: u16) -> Result {
+fn start(name: &str, port: u16) -> Result {
     let mut run = docker();
-    run.args(["run", "--detach", "--name", NAME, "--network", "host"]);
+    run.args(["run", "--detach", "--name", name, "--network", "host"]);
     run.args(["--volume", &format!("{SOCKET}:{SOCKET}")]);
-    for (name, value) in [
+    for (variable, value) in [
         ("OPENSANDBOX_PORT", port.to_string()),
         ("OPENSANDBOX_API_KEY", random_key()?),
-        ("OPENSANDBOX_NETWORK", NAME.to_owned()),
+        ("OPENSANDBOX_NETWORK", name.to_owned()),
         ("OPENSANDBOX_EXECD", "sandbox-execd:latest".to_owned()),
     ] {
         // By name only: the key stands in no list of processes.
-        run.args(["--env", name]).env(name, value);
+        run.args(["--env", variable]).env(variable, value);
     }
     command::run(run.arg(format!("sandbox-{}:latest", images::SERVER)))
 }
 
 /// Waits until it listens.
-fn wait(port: u16) -> Result {
+fn wait(name: &str, port: u16) -> Result {
     let begin = Instant::now();
     while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
         let mut inspect = docker();
-        inspect.args(["inspect", "--format", "{{.State.Running}}", NAME]);
+        inspect.args(["inspect", "--format", "{{.State.Running}}", name]);
         if command::output(&mut inspect)?.trim() != "true" {
-            return Err(format!("the server ended; `docker logs {NAME}` says why").into());
+            return Err(format!("the server ended; `docker logs {name}` says why").into());
         }
         if begin.elapsed() > START {
             return Err(format!("no server listens on port {port} after {START:?}").into());
@@ -101,14 +142,14 @@ fn wait(port: u16) -> Result {
 }
 
 /// A variable that the server was started with.
-fn variable(name: &str) -> Result<String> {
+fn variable(container: &str, name: &str) -> Result<String> {
     let mut inspect = docker();
     let lines = "{{range .Config.Env}}{{println .}}{{end}}";
-    let variables = command::output(inspect.args(["inspect", "--format", lines, NAME]))?;
+    let variables = command::output(inspect.args(["inspect", "--format", lines, container]))?;
     let value = variables
         .lines()
         .find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
-    let missing = || format!("the container {NAME} is none of this task's");
+    let missing = || format!("the container {container} is none of this task's");
     Ok(value.ok_or_else(missing)?.to_owned())
 }
 

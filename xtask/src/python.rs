@@ -51,6 +51,8 @@ pub(crate) fn environment(name: &str, requirements: &str) -> Result<PathBuf> {
             "--disable-pip-version-check",
             "install",
             "--quiet",
+            // The lists are complete, so nothing is resolved and nothing comes along.
+            "--no-deps",
         ]);
         command::run(install.arg("--requirement").arg(&wanted))?;
     }

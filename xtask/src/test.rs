@@ -1,7 +1,7 @@
 //! `cargo xtask test`: all tests, from nothing.
 
 use crate::steps::Steps;
-use crate::{Result, command, conformance, examples, prepare, report, workspace};
+use crate::{Result, command, conformance, examples, prepare, report, wheel, workspace};
 
 /// One set of packages and features for all steps, so that nothing is built twice.
 const EVERYTHING: [&str; 3] = ["test", "--workspace", "--all-features"];
@@ -56,6 +56,12 @@ pub(crate) fn steps_of(steps: &mut Steps) -> Result {
         steps.step(&format!("example {}", example.name), || {
             examples::run(example, &prepared.out)
         });
+    }
+    if let Some(found) = wheel::steps_of(steps, &prepared)? {
+        steps.step(
+            "python: docs/conformance.md is what the suites found",
+            || report::check_python(&found),
+        );
     }
     Ok(())
 }

@@ -2,15 +2,18 @@
 
 use std::path::Path;
 
-use crate::{Result, conformance as kit, prepare, workspace};
+use crate::{Result, conformance as kit, prepare, wheel, workspace};
 use conformance::Report;
 
 mod conformance;
 mod errors;
+mod python;
 
 /// What the kit found, kept.
 const KEPT: &str = "docs/conformance.json";
-/// The page made from it.
+/// What the Python package's suites found, kept.
+const KEPT_PYTHON: &str = "docs/conformance-python.json";
+/// The page made from both.
 const CONFORMANCE: &str = "docs/conformance.md";
 const ERRORS: &str = "docs/errors.md";
 
@@ -18,16 +21,39 @@ pub(crate) fn run(args: &[&str]) -> Result {
     write(ERRORS, &errors::render(&workspace::read(errors::SOURCE)?)?)?;
     let report = match args {
         [] => {
-            let report = prepare::all()?.out.join("conformance.json");
+            let prepared = prepare::all()?;
+            let report = prepared.out.join("conformance.json");
             kit::kit(None, Some(&report))?;
+            keep_python(&wheel::Wheel::install()?.suites(&[], &prepared)?)?;
             report
         }
+        ["--python", file] => {
+            keep_python(Path::new(file))?;
+            return write(CONFORMANCE, &page(&kept()?)?);
+        }
         [file] => std::path::absolute(file)?,
-        _ => return Err("usage: cargo xtask report [FILE.json]".into()),
+        _ => return Err("usage: cargo xtask report [[--python] FILE.json]".into()),
     };
     let found = kept()?.updated(found(&report)?);
     write(KEPT, &found.to_json()?)?;
-    write(CONFORMANCE, &found.render())
+    write(CONFORMANCE, &page(&found)?)
+}
+
+/// Keeps what the Python package's suites found.
+fn keep_python(report: &Path) -> Result {
+    let kept = kept_python()?.updated(found_python(report)?);
+    write(KEPT_PYTHON, &kept.to_json()?)
+}
+
+fn page(kit: &Report) -> Result<String> {
+    Ok(kit.render() + &kept_python()?.render())
+}
+
+/// Fails unless what is kept says what `report` of the Python package's suites found.
+pub(crate) fn check_python(report: &Path) -> Result {
+    kept_python()?
+        .check(&found_python(report)?)
+        .map_err(|e| format!("{KEPT_PYTHON}: {e}: run `cargo xtask report`").into())
 }
 
 /// Fails unless what is kept says what `report` found, for the targets that ran.
@@ -40,7 +66,7 @@ pub(crate) fn check_conformance(report: &Path) -> Result {
 /// The generated documents that do not follow from what they are made of.
 pub(crate) fn stale() -> Result<Vec<String>> {
     let errors = errors::render(&workspace::read(errors::SOURCE)?)?;
-    let conformance = kept()?.render();
+    let conformance = page(&kept()?)?;
     let mut stale = Vec::new();
     for (path, wanted) in [(ERRORS, errors), (CONFORMANCE, conformance)] {
         if workspace::read(path).ok() != Some(wanted) {
@@ -61,9 +87,20 @@ fn kept() -> Result<Report> {
 }
 
 fn found(report: &Path) -> Result<Report> {
-    let json = std::fs::read_to_string(report)
-        .map_err(|e| format!("no report at {}: {e}", report.display()))?;
-    Report::parse(&json)
+    Report::parse(&text(report)?)
+}
+
+fn kept_python() -> Result<python::Report> {
+    python::Report::parse(&workspace::read(KEPT_PYTHON)?)
+}
+
+fn found_python(report: &Path) -> Result<python::Report> {
+    python::Report::parse(&text(report)?)
+}
+
+fn text(report: &Path) -> Result<String> {
+    std::fs::read_to_string(report)
+        .map_err(|e| format!("no report at {}: {e}", report.display()).into())
 }
 
 fn write(path: &str, text: &str) -> Result {

@@ -22,6 +22,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("sandbox-testkit", &["sandbox-conformance"]),
     ("sandbox-cli", &["sandbox", "sandbox-tools"]),
+    // Its optional feature `unify` is how a wheel is made of what the tests were built of.
+    ("sandbox-python", &["sandbox", "sandbox-unify"]),
     (
         "sandbox-examples",
         &[
