@@ -12,7 +12,8 @@ use clap_complete::Shell;
 #[derive(Debug, Parser)]
 #[command(name = "sandbox", version, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
-    /// The backend: `mock:` (a shell inside this process, no isolation) or `docker://IMAGE`.
+    /// The backend: `mock:` (a shell inside this process, no isolation) `docker://IMAGE`, or
+    /// `opensandbox://HOST:PORT/IMAGE`.
     #[arg(long, value_name = "URL", default_value = "mock:", global = true)]
     pub(crate) backend: String,
     /// Results as JSON on stdout, errors as JSON on stderr.

@@ -9,13 +9,13 @@
 
 mod support;
 
-use std::fs;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use libtest_mimic::{Arguments, Trial};
+use libtest_mimic::Arguments;
 use sandbox_testkit::engine;
-use support::{code, end, run, run_with, sandbox, signal, stderr, stdout, wait_for};
+use support::tasks::{self, label};
+use support::{code, end, run, sandbox, signal, stderr, stdout, test, wait_for};
 
 const BUSYBOX: &str = "docker://sandbox-busybox:latest?pull=never";
 const PYTHON: &str = "docker://sandbox-python:latest?pull=never";
@@ -28,7 +28,9 @@ fn main() -> ExitCode {
     let trials = engine::trials(&images, || {
         vec![
             test("python_prints_1", python_prints_1),
-            test("bytes_and_exit_codes", bytes_and_exit_codes),
+            test("bytes_and_exit_codes", || {
+                tasks::bytes_and_exit_codes(BUSYBOX);
+            }),
             test("a_signal_leaves_no_container", || {
                 gone_after("INT", Some(130));
             }),
@@ -41,21 +43,6 @@ fn main() -> ExitCode {
         ]
     });
     libtest_mimic::run(&args, trials).exit_code()
-}
-
-fn test(name: &str, body: impl FnOnce() + Send + 'static) -> Trial {
-    Trial::test(name, move || {
-        body();
-        Ok(())
-    })
-}
-
-/// A label that no other run has.
-fn label(what: &str) -> String {
-    let now = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .unwrap();
-    format!("cli-test={what}-{}-{}", std::process::id(), now.as_nanos())
 }
 
 /// Asks the engine itself for the containers with the label.
@@ -91,30 +78,6 @@ fn python_prints_1() {
     assert_eq!(stderr(&output), "");
 }
 
-fn bytes_and_exit_codes() {
-    let echoed = run_with(&["run", "--backend", BUSYBOX, "--", "cat"], b"\xff\x00x");
-    assert_eq!(echoed.stdout, b"\xff\x00x", "{}", stderr(&echoed));
-    for (script, timeout, expected) in [
-        ("exit 3", "60", 3),
-        ("kill -9 $$", "60", 137),
-        ("sleep 60", "1", 124),
-    ] {
-        let args = [
-            "run",
-            "--backend",
-            BUSYBOX,
-            "--timeout",
-            timeout,
-            "--",
-            "sh",
-            "-c",
-            script,
-        ];
-        let output = run(&args);
-        assert_eq!(code(&output), expected, "{script}: {}", stderr(&output));
-    }
-}
-
 fn gone_after(name: &str, expected: Option<i32>) {
     let label = label(name);
     let mut child = sandbox(&[
@@ -145,49 +108,8 @@ fn gone_after(name: &str, expected: Option<i32>) {
 
 fn whole_life() {
     let label = label("life");
-    let made = run(&["create", "--json", "--backend", BUSYBOX, "--label", &label]);
-    assert_eq!(code(&made), 0, "{}", stderr(&made));
-    let reference: serde_json::Value = serde_json::from_slice(&made.stdout).unwrap();
-    let (url, id) = (
-        reference["url"].as_str().unwrap(),
-        reference["id"].as_str().unwrap(),
-    );
-    let on = |args: &[&str]| {
-        let mut all = vec!["--backend", url];
-        all.extend(args);
-        let output = run(&all);
-        assert_eq!(code(&output), 0, "{args:?}: {}", stderr(&output));
-        output
-    };
-    let dir = tempfile::tempdir().unwrap();
-    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
-    fs::write(at("in"), b"\xff\x00x").unwrap();
-    on(&["cp", &at("in"), &format!("{id}:/workspace/f")]);
-    on(&["exec", id, "--", "cp", "/workspace/f", "/workspace/g"]);
-    assert_eq!(
-        on(&["cat", id, "/workspace/g", "/workspace/f"]).stdout,
-        b"\xff\x00x\xff\x00x"
-    );
-    on(&["cp", &format!("{id}:/workspace/g"), &at("out")]);
-    assert_eq!(fs::read(at("out")).unwrap(), b"\xff\x00x");
-    on(&["cp", &format!("{id}:/workspace"), &at("tree")]);
-    assert_eq!(fs::read(at("tree/f")).unwrap(), b"\xff\x00x");
-    let listed = stdout(&on(&["ls", id]));
-    assert!(
-        listed.contains("/workspace/f") && listed.contains("file"),
-        "{listed}"
-    );
-    let all = stdout(&on(&["list", "--label", &label]));
-    assert!(all.starts_with(id) && all.contains("running"), "{all}");
-    // The sweep leaves the living alone.
-    on(&["gc"]);
-    on(&["exec", id, "--", "true"]);
-    on(&["kill", id]);
+    tasks::whole_life(BUSYBOX, &label);
     ends(&label, Duration::from_secs(30));
-    let gone = run(&["exec", "--json", "--backend", url, id, "--", "true"]);
-    assert_eq!(code(&gone), 125);
-    let error: serde_json::Value = serde_json::from_slice(&gone.stderr).unwrap();
-    assert_eq!(error["error"]["kind"], "sandbox_gone");
 }
 
 fn interrupted_exec() {

@@ -1,9 +1,17 @@
-//! What both test programs share: running the built command.
+//! What the test programs share: running the built command.
 #![allow(dead_code, reason = "each test program uses a part")]
+
+pub(crate) mod tasks;
 
 use std::io::{Read as _, Write as _};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
+
+use libtest_mimic::Trial;
+
+/// The key that the command finds in its environment.
+pub(crate) static KEY: OnceLock<String> = OnceLock::new();
 
 /// Nothing here takes that long.
 const LIMIT: Duration = Duration::from_secs(100);
@@ -13,7 +21,16 @@ pub(crate) fn sandbox(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sandbox"));
     command.args(args).stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.envs(KEY.get().map(|key| ("OPEN_SANDBOX_API_KEY", key)));
     command
+}
+
+/// A test that panics if it fails.
+pub(crate) fn test(name: &str, body: impl FnOnce() + Send + 'static) -> Trial {
+    Trial::test(name, move || {
+        body();
+        Ok(())
+    })
 }
 
 /// Runs it to its end.

@@ -1,6 +1,8 @@
 //! What works on this machine, and for what does not, why and what to do.
 
-use sandbox::docker::{Docker, DockerConfig};
+mod docker;
+mod opensandbox;
+
 use sandbox::{BackendUrl, Client, Error, ErrorKind, Result, SandboxSpec};
 use serde_json::json;
 
@@ -19,9 +21,15 @@ struct Finding {
 /// Tries everything. The exit code is 1 where the backend that was asked for does not work.
 pub(crate) async fn doctor(at: &Backend) -> Outcome {
     let url = BackendUrl::parse(&at.url)?;
-    let docker = match url.scheme() {
-        "docker" => url.clone(),
-        "mock" => BackendUrl::new("docker", ""),
+    let mut found = vec![Finding {
+        name: "mock",
+        result: mock(&url).await,
+        advice: None,
+    }];
+    found.extend(match url.scheme() {
+        "mock" => docker::find(&BackendUrl::new("docker", "")).await,
+        "docker" => docker::find(&url).await,
+        "opensandbox" => opensandbox::find(&url).await,
         _ => {
             return Err(sandbox::connect(&at.url)
                 .await
@@ -30,13 +38,7 @@ pub(crate) async fn doctor(at: &Backend) -> Outcome {
                     Error::new(ErrorKind::Unsupported, "nothing is known of this backend").into()
                 }));
         }
-    };
-    let mut found = vec![Finding {
-        name: "mock",
-        result: mock(&url).await,
-        advice: None,
-    }];
-    found.extend(engine(&docker).await);
+    });
     let works = found
         .iter()
         .filter(|f| f.name.starts_with(url.scheme()))
@@ -83,41 +85,6 @@ async fn mock(url: &BackendUrl) -> Result<String> {
     Ok("runs a command inside this process; no isolation".to_owned())
 }
 
-/// The engine, the image and a container, as far as it gets.
-async fn engine(url: &BackendUrl) -> Vec<Finding> {
-    let connected = async {
-        let docker = Docker::connect(DockerConfig::from_url(url)?).await?;
-        // Whether this user may ask it for something.
-        Client::new(Docker::connect(DockerConfig::from_url(url)?).await?)
-            .list(&sandbox::Filter::all())
-            .await?;
-        Ok(docker)
-    };
-    let docker = match connected.await {
-        Ok(docker) => docker,
-        Err(e) => return vec![failed("docker engine", e)],
-    };
-    let mut found = vec![worked("docker engine", "answers")];
-    if url.rest().is_empty() {
-        found.push(Finding {
-            name: "docker image",
-            result: Ok("not tried: no image is named".to_owned()),
-            advice: Some("name one to try it: sandbox doctor --backend docker://IMAGE"),
-        });
-        return found;
-    }
-    if let Err(e) = docker.check_image().await {
-        found.push(failed("docker image", e));
-        return found;
-    }
-    found.push(worked("docker image", url.rest()));
-    found.push(match greet(&Client::new(docker)).await {
-        Ok(()) => worked("docker container", "runs a command"),
-        Err(e) => failed("docker container", e),
-    });
-    found
-}
-
 /// Makes a sandbox, runs a command in it and ends it.
 async fn greet(client: &Client) -> Result<()> {
     let sandbox = client.create(SandboxSpec::new()).await?;
@@ -139,26 +106,13 @@ fn worked(name: &'static str, what: &str) -> Finding {
     }
 }
 
-fn failed(name: &'static str, error: Error) -> Finding {
-    let advice = match error.kind() {
-        ErrorKind::Unavailable => {
-            "install Docker or start it (systemctl start docker), or set DOCKER_HOST to where an \
-             engine is"
-        }
-        ErrorKind::Unauthorized | ErrorKind::PermissionDenied => {
-            "become a member of the group `docker` (it can do all that root can), or use rootless \
-             Docker"
-        }
-        ErrorKind::Timeout => "the engine hangs or has too much to do: see its log, restart it",
-        ErrorKind::Protocol => "something else than an engine answers there: see DOCKER_HOST",
-        ErrorKind::Config => "correct the URL, DOCKER_HOST or the current Docker context",
-        ErrorKind::ImageNotFound => "get the image first, or name another",
-        ErrorKind::MissingTool => "take an image with a POSIX shell at /bin/sh",
-        _ => "see docs/errors.md for what this kind of error means",
-    };
+fn failed(name: &'static str, error: Error, advice: &'static str) -> Finding {
     Finding {
         name,
         result: Err(error),
         advice: Some(advice),
     }
 }
+
+/// What to do about an error that no backend has its own advice on.
+const SEE_ERRORS: &str = "see docs/errors.md for what this kind of error means";
