@@ -86,7 +86,8 @@ pub fn command_id() -> String {
 /// of another command: by a container engine (its parent is outside, and it still has the engine's
 /// name), or by a daemon in the sandbox (its parent began at the floor or before, and has the same
 /// name). The latter is looked at again, until it is a program: what only calls itself like the
-/// daemon is left of the tree.
+/// daemon is left of the tree. A process without an id counts in the second round that finds none:
+/// while a program is being loaded, its environment reads as empty.
 ///
 /// All that belong are stopped first, round after round until one finds no more, and then killed
 /// at once: killing while looking never overtakes a fork bomb.
@@ -137,12 +138,15 @@ belongs() {
     again=1
     return 1
   fi
-  ! anothers "$of"
+  ! anothers "$of" || return 1
+  case $bare in *" $1 "*) return 0 ;; esac
+  bare="$bare$1 " again=1
+  return 1
 }
 # What this may not stop is left of the tree, unless it is the child of something that was there
 # before all commands: another user's, as the child of what ends the sandbox.
 settled() { [ "$1" -gt 1 ] && look "$1" && [ "$tick" -le "$floor" ]; }
-floor=$3 stopped=" " left=0 round=0
+floor=$3 stopped=" " bare=" " left=0 round=0
 while [ "$round" -lt 100 ]; do
   round=$((round+1)) found=0 again=
   for d in /proc/[0-9]*; do

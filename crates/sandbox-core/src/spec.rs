@@ -148,6 +148,30 @@ impl SandboxSpec {
         Self::default()
     }
 
+    /// This spec, with the fields of `defaults` where it sets none. Variables and labels are put
+    /// together, mounts too.
+    pub fn or(mut self, defaults: &Self) -> Self {
+        let d = defaults.clone();
+        self.image = self.image.or(d.image);
+        self.entrypoint = self.entrypoint.or(d.entrypoint);
+        self.workdir = self.workdir.or(d.workdir);
+        self.user = self.user.or(d.user);
+        self.memory = self.memory.or(d.memory);
+        self.milli_cpus = self.milli_cpus.or(d.milli_cpus);
+        self.pids = self.pids.or(d.pids);
+        self.disk = self.disk.or(d.disk);
+        self.network = self.network.or(d.network);
+        self.lifetime = self.lifetime.or(d.lifetime);
+        self.hardening = self.hardening.or(d.hardening);
+        for (own, theirs) in [(&mut self.env, d.env), (&mut self.labels, d.labels)] {
+            for (name, value) in theirs {
+                own.entry(name).or_insert(value);
+            }
+        }
+        self.mounts.extend(d.mounts);
+        self
+    }
+
     /// Sets the image.
     pub fn image(mut self, image: impl Into<String>) -> Self {
         self.image = Some(image.into());

@@ -2,6 +2,7 @@
 //! options as query.
 
 use std::fmt;
+use std::time::Duration;
 
 use crate::{Error, ErrorKind, Result};
 
@@ -96,6 +97,88 @@ impl BackendUrl {
             .map(|(_, v)| v.as_str())
     }
 
+    /// The value of an option as `parse` reads it; `what` says what it takes.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Config`] naming the option, if `parse` gives nothing.
+    pub fn read<T>(
+        &self,
+        key: &str,
+        what: &str,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<Option<T>> {
+        let Some(value) = self.option(key) else {
+            return Ok(None);
+        };
+        match parse(value) {
+            Some(value) => Ok(Some(value)),
+            None => Err(
+                Error::new(ErrorKind::Config, format!("the option `{key}` is {what}"))
+                    .with("value", value),
+            ),
+        }
+    }
+
+    /// The value of an option that is one of these words.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read).
+    pub fn read_word<T: Copy>(&self, key: &str, words: &[(&str, T)]) -> Result<Option<T>> {
+        let names: Vec<String> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
+        self.read(key, &names.join(" or "), |value| {
+            let found = words.iter().find(|(word, _)| *word == value);
+            found.map(|(_, meaning)| *meaning)
+        })
+    }
+
+    /// A number above 0.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read).
+    pub fn read_number(&self, key: &str) -> Result<Option<u64>> {
+        self.read(key, "a number above 0", positive)
+    }
+
+    /// A time in seconds, above 0.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read).
+    pub fn read_seconds(&self, key: &str) -> Result<Option<Duration>> {
+        self.read(key, "a number of seconds", |value| {
+            positive(value).map(Duration::from_secs)
+        })
+    }
+
+    /// Bytes, plain or with `k`, `m` or `g` for powers of 1,024.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read).
+    pub fn read_bytes(&self, key: &str) -> Result<Option<u64>> {
+        self.read(key, "bytes, as `512m`", bytes)
+    }
+
+    /// A number of CPUs to the thousandth, as thousandths.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read).
+    pub fn read_milli_cpus(&self, key: &str) -> Result<Option<u64>> {
+        self.read(key, "a number of CPUs, as `1.5`", milli_cpus)
+    }
+
+    /// Sets an option where there is a value for it.
+    pub fn with_some(self, key: &str, value: Option<impl Into<String>>) -> Self {
+        match value {
+            Some(value) => self.with_option(key, value),
+            None => self,
+        }
+    }
+
     /// Refuses what the backend does not know.
     ///
     /// # Errors
@@ -146,6 +229,34 @@ fn redact(url: &str) -> String {
         Some((_, host)) => format!("***@{host}"),
         None => url.to_owned(),
     }
+}
+
+fn positive(text: &str) -> Option<u64> {
+    text.parse().ok().filter(|n| *n > 0)
+}
+
+fn bytes(text: &str) -> Option<u64> {
+    let text = text.to_ascii_lowercase();
+    let (number, unit) = match text.char_indices().last()? {
+        (i, 'k') => (&text[..i], 1 << 10),
+        (i, 'm') => (&text[..i], 1 << 20),
+        (i, 'g') => (&text[..i], 1 << 30),
+        _ => (text.as_str(), 1),
+    };
+    positive(number)?.checked_mul(unit)
+}
+
+fn milli_cpus(text: &str) -> Option<u64> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+    if part.is_empty() || part.len() > 3 || !part.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let whole: u64 = whole.parse().ok()?;
+    let part: u64 = format!("{part:0<3}").parse().ok()?;
+    whole
+        .checked_mul(1000)?
+        .checked_add(part)
+        .filter(|n| *n > 0)
 }
 
 fn decode(s: &str) -> Option<String> {
@@ -218,6 +329,30 @@ mod tests {
         }
         let secret = BackendUrl::parse("BAD://user:hunter2@host").unwrap_err();
         assert!(!format!("{secret:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn numbers_of_all_kinds_are_read_and_bad_ones_refused_by_name() {
+        let url = BackendUrl::parse("x:?a=512m&b=1.5&c=60&d=2&e=on").unwrap();
+        assert_eq!(url.read_bytes("a").unwrap(), Some(512 << 20));
+        assert_eq!(url.read_milli_cpus("b").unwrap(), Some(1500));
+        assert_eq!(url.read_seconds("c").unwrap(), Some(Duration::from_mins(1)));
+        assert_eq!(url.read_number("d").unwrap(), Some(2));
+        assert_eq!(url.read_number("z").unwrap(), None);
+        assert_eq!(
+            url.read_word("e", &[("off", 0), ("on", 1)]).unwrap(),
+            Some(1)
+        );
+        let bad = BackendUrl::parse("x:?a=0&b=99999999999g&c=-1&d=1.2345&e=maybe").unwrap();
+        for refused in [
+            bad.read_number("a").unwrap_err(),
+            bad.read_bytes("b").unwrap_err(),
+            bad.read_seconds("c").unwrap_err(),
+            bad.read_milli_cpus("d").unwrap_err(),
+            bad.read_word("e", &[("off", 0), ("on", 1)]).unwrap_err(),
+        ] {
+            assert_eq!(refused.kind(), ErrorKind::Config);
+        }
     }
 
     proptest! {

@@ -2,9 +2,8 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
-use sandbox_core::{BackendUrl, Error, ErrorKind, Hardening, Network, Result, SandboxSpec};
+use sandbox_core::{BackendUrl, Hardening, Network, Result, SandboxSpec};
 
 /// How a pull gets on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,34 +115,26 @@ impl DockerConfig {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Config`] naming the option that can't be used.
+    /// [`sandbox_core::ErrorKind::Config`] naming the option that can't be used.
     pub fn from_url(url: &BackendUrl) -> Result<Self> {
         url.allow_options(OPTIONS)?;
         let text = |key: &str| url.option(key).map(str::to_owned);
         let mut defaults = SandboxSpec::new();
         defaults.user = text("user");
         defaults.workdir = text("workdir");
-        defaults.network = read(url, "network", "`none` or `full`", |v| match v {
-            "none" => Some(Network::None),
-            "full" => Some(Network::Full),
-            _ => None,
-        })?;
-        defaults.hardening = read(url, "hardening", "`strict` or `standard`", |v| match v {
-            "strict" => Some(Hardening::Strict),
-            "standard" => Some(Hardening::Standard),
-            _ => None,
-        })?;
-        defaults.memory = read(url, "memory", "bytes, as `512m`", bytes)?;
-        defaults.milli_cpus = read(url, "cpus", "a number of CPUs, as `1.5`", milli_cpus)?;
-        defaults.pids = read(url, "pids", "a number of processes", positive)?;
-        defaults.lifetime = read(url, "lifetime", "a number of seconds", |v| {
-            positive(v).map(Duration::from_secs)
-        })?;
-        let pull = read(url, "pull", "`missing` or `never`", |v| match v {
-            "missing" => Some(Pull::Missing),
-            "never" => Some(Pull::Never),
-            _ => None,
-        })?;
+        let networks = [("none", Network::None), ("full", Network::Full)];
+        defaults.network = url.read_word("network", &networks)?;
+        let hardenings = [
+            ("strict", Hardening::Strict),
+            ("standard", Hardening::Standard),
+        ];
+        defaults.hardening = url.read_word("hardening", &hardenings)?;
+        defaults.memory = url.read_bytes("memory")?;
+        defaults.milli_cpus = url.read_milli_cpus("cpus")?;
+        defaults.pids = url.read_number("pids")?;
+        defaults.lifetime = url.read_seconds("lifetime")?;
+        let pulls = [("missing", Pull::Missing), ("never", Pull::Never)];
+        let pull = url.read_word("pull", &pulls)?;
         Ok(Self {
             image: Some(url.rest().to_owned()).filter(|image| !image.is_empty()),
             host: text("host"),
@@ -197,10 +188,7 @@ impl DockerConfig {
         let url = BackendUrl::new("docker", self.image.clone().unwrap_or_default());
         options
             .into_iter()
-            .fold(url, |url, (key, value)| match value {
-                Some(value) => url.with_option(key, value),
-                None => url,
-            })
+            .fold(url, |url, (key, value)| url.with_some(key, value))
     }
 
     /// Sets the engine's address.
@@ -253,80 +241,16 @@ impl DockerConfig {
 
     /// The spec with this configuration's fields where it sets none.
     pub(crate) fn fill(&self, spec: &SandboxSpec) -> SandboxSpec {
-        let (mut spec, d) = (spec.clone(), &self.defaults);
+        let mut spec = spec.clone();
         spec.image = spec.image.or_else(|| self.image.clone());
-        spec.entrypoint = spec.entrypoint.or_else(|| d.entrypoint.clone());
-        spec.workdir = spec.workdir.or_else(|| d.workdir.clone());
-        spec.user = spec.user.or_else(|| d.user.clone());
-        spec.memory = spec.memory.or(d.memory);
-        spec.milli_cpus = spec.milli_cpus.or(d.milli_cpus);
-        spec.pids = spec.pids.or(d.pids);
-        spec.network = spec.network.or(d.network);
-        spec.lifetime = spec.lifetime.or(d.lifetime);
-        spec.hardening = spec.hardening.or(d.hardening);
-        for (name, value) in &d.env {
-            spec.env
-                .entry(name.clone())
-                .or_insert_with(|| value.clone());
-        }
-        for (name, value) in &d.labels {
-            spec.labels
-                .entry(name.clone())
-                .or_insert_with(|| value.clone());
-        }
-        spec.mounts.extend(d.mounts.iter().cloned());
-        spec
+        spec.or(&self.defaults)
     }
-}
-
-fn read<T>(
-    url: &BackendUrl,
-    key: &'static str,
-    what: &str,
-    parse: impl FnOnce(&str) -> Option<T>,
-) -> Result<Option<T>> {
-    let Some(value) = url.option(key) else {
-        return Ok(None);
-    };
-    match parse(value) {
-        Some(value) => Ok(Some(value)),
-        None => Err(
-            Error::new(ErrorKind::Config, format!("the option `{key}` is {what}"))
-                .with("value", value),
-        ),
-    }
-}
-
-fn positive(text: &str) -> Option<u64> {
-    text.parse().ok().filter(|n| *n > 0)
-}
-
-fn bytes(text: &str) -> Option<u64> {
-    let text = text.to_ascii_lowercase();
-    let (number, unit) = match text.char_indices().last()? {
-        (i, 'k') => (&text[..i], 1 << 10),
-        (i, 'm') => (&text[..i], 1 << 20),
-        (i, 'g') => (&text[..i], 1 << 30),
-        _ => (text.as_str(), 1),
-    };
-    positive(number)?.checked_mul(unit)
-}
-
-fn milli_cpus(text: &str) -> Option<u64> {
-    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
-    if part.is_empty() || part.len() > 3 || !part.bytes().all(|b| b.is_ascii_digit()) {
-        return None;
-    }
-    let whole: u64 = whole.parse().ok()?;
-    let part: u64 = format!("{part:0<3}").parse().ok()?;
-    whole
-        .checked_mul(1000)?
-        .checked_add(part)
-        .filter(|n| *n > 0)
 }
 
 #[cfg(test)]
 mod tests {
+    use sandbox_core::ErrorKind;
+
     use super::*;
 
     fn config(url: &str) -> Result<DockerConfig> {

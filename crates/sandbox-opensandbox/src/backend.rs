@@ -91,7 +91,7 @@ impl SandboxBackend for OpenSandboxSandbox {
         let mut recorder = running.recorder(command.effective_output_limit());
         let mut ending = record(&mut running, &mut recorder).await?;
         let elapsed = running.started().elapsed();
-        match recorder.finish().await {
+        match recorder.step().await {
             Ok(()) => running.forget(),
             Err(e) => ending = without_output(ending, &self.live.explain(e).await),
         }

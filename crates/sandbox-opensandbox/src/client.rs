@@ -15,6 +15,7 @@ use crate::http::{Address, Content, Http, Request, encoded};
 use crate::model::{CreateRequest, EndpointObject, Page, Renewed, SandboxObject};
 use crate::origin::{Endpoint, Origin};
 use crate::secret::Secret;
+use crate::skew::Skew;
 use crate::time;
 
 /// How long the server may take for what it does at once.
@@ -378,47 +379,6 @@ pub(crate) fn secret_header(secret: &Secret, what: &'static str) -> Result<Heade
     })?;
     value.set_sensitive(true);
     Ok(value)
-}
-
-/// How far the server's clock is ahead of, or behind, this one. Small differences are the way's.
-struct Skew {
-    ahead: bool,
-    by: Duration,
-}
-
-impl Skew {
-    fn of(server: Option<SystemTime>) -> Self {
-        let now = SystemTime::now();
-        let server = server.unwrap_or(now);
-        let (ahead, by) = match server.duration_since(now) {
-            Ok(by) => (true, by),
-            Err(e) => (false, e.duration()),
-        };
-        let by = if by > Duration::from_secs(2) {
-            by
-        } else {
-            Duration::ZERO
-        };
-        Self { ahead, by }
-    }
-
-    fn to_server(&self, here: SystemTime) -> SystemTime {
-        let moved = if self.ahead {
-            here.checked_add(self.by)
-        } else {
-            here.checked_sub(self.by)
-        };
-        moved.unwrap_or(here)
-    }
-
-    fn to_here(&self, server: SystemTime) -> SystemTime {
-        let moved = if self.ahead {
-            server.checked_sub(self.by)
-        } else {
-            server.checked_add(self.by)
-        };
-        moved.unwrap_or(server)
-    }
 }
 
 #[cfg(test)]

@@ -174,45 +174,34 @@ impl OpenSandboxConfig {
                 "which server is missing: `opensandbox://HOST:PORT/IMAGE`",
             ));
         }
-        let tls = read(url, "tls", "`on` or `off`", on_off)?.unwrap_or(false);
+        let switch = [("on", true), ("off", false)];
+        let tls = url.read_word("tls", &switch)?.unwrap_or(false);
         let scheme = if tls { "https" } else { "http" };
         let mut config = Self::new(format!("{scheme}://{server}"));
         config.origin()?;
         config.image = image;
         config.key = variable(API_KEY).map(Secret::new);
-        config.use_server_proxy = read(
-            url,
-            "use_server_proxy",
-            "`auto`, `on` or `off`",
-            |v| match v {
-                "auto" => Some(ServerProxy::Auto),
-                v => on_off(v).map(|on| {
-                    if on {
-                        ServerProxy::On
-                    } else {
-                        ServerProxy::Off
-                    }
-                }),
-            },
-        )?
-        .unwrap_or_default();
+        let proxies = [
+            ("auto", ServerProxy::Auto),
+            ("on", ServerProxy::On),
+            ("off", ServerProxy::Off),
+        ];
+        let proxy = url.read_word("use_server_proxy", &proxies)?;
+        config.use_server_proxy = proxy.unwrap_or_default();
         let text = |key: &str| url.option(key).map(str::to_owned);
         let d = &mut config.defaults;
         d.user = text("user");
         d.workdir = text("workdir");
-        d.network = read(url, "network", "`none` or `full`", |v| match v {
-            "none" => Some(Network::None),
-            "full" => Some(Network::Full),
-            _ => None,
-        })?;
-        d.memory = read(url, "memory", "bytes, as `512m`", bytes)?;
-        d.milli_cpus = read(url, "cpus", "a number of CPUs, as `1.5`", milli_cpus)?;
+        let networks = [("none", Network::None), ("full", Network::Full)];
+        d.network = url.read_word("network", &networks)?;
+        d.memory = url.read_bytes("memory")?;
+        d.milli_cpus = url.read_milli_cpus("cpus")?;
         if url.option("lifetime") == Some("none") {
             config.no_expiry = true;
         } else {
-            d.lifetime = read(url, "lifetime", "a number of seconds or `none`", seconds)?;
+            d.lifetime = url.read_seconds("lifetime")?;
         }
-        if let Some(limit) = read(url, "ready_timeout", "a number of seconds", seconds)? {
+        if let Some(limit) = url.read_seconds("ready_timeout")? {
             config.ready_timeout = limit;
         }
         Ok(config)
@@ -267,15 +256,10 @@ impl OpenSandboxConfig {
                 (self.ready_timeout != READY).then(|| self.ready_timeout.as_secs().to_string()),
             ),
         ];
+        let url = BackendUrl::new("opensandbox", rest);
         options
             .into_iter()
-            .fold(
-                BackendUrl::new("opensandbox", rest),
-                |url, (key, value)| match value {
-                    Some(value) => url.with_option(key, value),
-                    None => url,
-                },
-            )
+            .fold(url, |url, (key, value)| url.with_some(key, value))
     }
 
     /// Where the server is.
@@ -347,22 +331,9 @@ impl OpenSandboxConfig {
 
     /// The spec with this configuration's fields where it sets none.
     pub(crate) fn fill(&self, spec: &SandboxSpec) -> SandboxSpec {
-        let (mut spec, d) = (spec.clone(), &self.defaults);
+        let mut spec = spec.clone();
         spec.image = spec.image.or_else(|| self.image.clone());
-        spec.entrypoint = spec.entrypoint.or_else(|| d.entrypoint.clone());
-        spec.workdir = spec.workdir.or_else(|| d.workdir.clone());
-        spec.user = spec.user.or_else(|| d.user.clone());
-        spec.memory = spec.memory.or(d.memory);
-        spec.milli_cpus = spec.milli_cpus.or(d.milli_cpus);
-        spec.network = spec.network.or(d.network);
-        spec.lifetime = spec.lifetime.or(d.lifetime);
-        for (ours, theirs) in [(&mut spec.env, &d.env), (&mut spec.labels, &d.labels)] {
-            for (name, value) in theirs {
-                ours.entry(name.clone()).or_insert_with(|| value.clone());
-            }
-        }
-        spec.mounts.extend(d.mounts.iter().cloned());
-        spec
+        spec.or(&self.defaults)
     }
 }
 
@@ -389,60 +360,49 @@ fn home() -> Result<PathBuf> {
     })
 }
 
-fn read<T>(
-    url: &BackendUrl,
-    key: &'static str,
-    what: &str,
-    parse: impl FnOnce(&str) -> Option<T>,
-) -> Result<Option<T>> {
-    let Some(value) = url.option(key) else {
-        return Ok(None);
-    };
-    match parse(value) {
-        Some(value) => Ok(Some(value)),
-        None => Err(
-            Error::new(ErrorKind::Config, format!("the option `{key}` is {what}"))
-                .with("value", value),
-        ),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(url: &str) -> Result<OpenSandboxConfig> {
+        OpenSandboxConfig::from_url(&BackendUrl::parse(url).unwrap())
     }
-}
 
-fn on_off(text: &str) -> Option<bool> {
-    match text {
-        "on" => Some(true),
-        "off" => Some(false),
-        _ => None,
+    #[test]
+    fn a_url_is_read_and_given_back_without_a_secret() {
+        let url = "opensandbox://boxes.example:8080/registry.example/team/python:3.12?tls=on\
+                   &use_server_proxy=on&user=1000&network=none&memory=536870912&cpus=1.500\
+                   &lifetime=none&ready_timeout=5";
+        let read = config(url).unwrap().api_key("s3cret");
+        assert_eq!(read.server, "https://boxes.example:8080");
+        assert_eq!(
+            read.image.as_deref(),
+            Some("registry.example/team/python:3.12")
+        );
+        assert_eq!(read.use_server_proxy, ServerProxy::On);
+        assert!(read.no_expiry && read.defaults.lifetime.is_none());
+        assert_eq!(read.to_url().to_string(), url);
+        assert!(!format!("{read:?}").contains("s3cret"));
+        let plain = config("opensandbox://127.0.0.1:8080").unwrap();
+        assert_eq!(plain.image, None);
+        assert_eq!(plain.to_url().to_string(), "opensandbox://127.0.0.1:8080");
     }
-}
 
-fn seconds(text: &str) -> Option<Duration> {
-    positive(text).map(Duration::from_secs)
-}
-
-fn positive(text: &str) -> Option<u64> {
-    text.parse().ok().filter(|n| *n > 0)
-}
-
-fn bytes(text: &str) -> Option<u64> {
-    let text = text.to_ascii_lowercase();
-    let (number, unit) = match text.char_indices().last()? {
-        (i, 'k') => (&text[..i], 1 << 10),
-        (i, 'm') => (&text[..i], 1 << 20),
-        (i, 'g') => (&text[..i], 1 << 30),
-        _ => (text.as_str(), 1),
-    };
-    positive(number)?.checked_mul(unit)
-}
-
-fn milli_cpus(text: &str) -> Option<u64> {
-    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
-    if part.is_empty() || part.len() > 3 || !part.bytes().all(|b| b.is_ascii_digit()) {
-        return None;
+    #[test]
+    fn what_can_t_be_used_is_refused_by_name() {
+        for bad in [
+            "opensandbox:",
+            "opensandbox:///image",
+            "opensandbox://h:0",
+            "opensandbox://user:pass@h:1",
+            "opensandbox://h:1?tls=yes",
+            "opensandbox://h:1?use_server_proxy=maybe",
+            "opensandbox://h:1?lifetime=0",
+            "opensandbox://h:1?api_key=k",
+        ] {
+            let e = config(bad).unwrap_err();
+            assert_eq!(e.kind(), ErrorKind::Config, "{bad}");
+            assert!(!e.to_string().contains("pass"), "{e}");
+        }
     }
-    let whole: u64 = whole.parse().ok()?;
-    let part: u64 = format!("{part:0<3}").parse().ok()?;
-    whole
-        .checked_mul(1000)?
-        .checked_add(part)
-        .filter(|n| *n > 0)
 }

@@ -230,6 +230,33 @@ pub(crate) fn is_refused(error: &reqwest::Error) -> bool {
     false
 }
 
+/// Why the daemon could not start the command's shell, from its words.
+pub(crate) fn not_started(why: &str) -> Error {
+    let has = |words: &str| why.to_ascii_lowercase().contains(words);
+    let (kind, message) = if has("argument list too long") {
+        (
+            ErrorKind::TooLarge,
+            "the command and its variables are longer than the system takes",
+        )
+    } else if has("temporarily unavailable") || has("cannot allocate memory") {
+        (
+            ErrorKind::LimitExceeded,
+            "no room for another process in the sandbox",
+        )
+    } else if has("operation not permitted") || has("permission denied") {
+        (
+            ErrorKind::PermissionDenied,
+            "the daemon may not start a command of this user",
+        )
+    } else {
+        (
+            ErrorKind::Unexpected,
+            "the daemon could not start the command",
+        )
+    };
+    Error::new(kind, message).with("why", shorten(why))
+}
+
 /// The beginning of foreign words, on one line.
 pub(crate) fn shorten(text: &str) -> String {
     text.chars()

@@ -41,6 +41,9 @@ pub(crate) const ANSWER: usize = 4 << 20;
 /// The largest refusal that is read.
 const REFUSAL: usize = 64 << 10;
 
+/// How long the rest of an answer that nobody needs is read: a command that was left ends sooner.
+const DRAIN: Duration = Duration::from_mins(1);
+
 /// How long the rest of a refusal may take.
 const REST: Duration = Duration::from_secs(5);
 
@@ -272,11 +275,19 @@ impl Answer {
             .map_err(|e| error::transport(self.what, e))
     }
 
-    /// Reads what is left for a short while, so that the connection can be used again.
-    pub(crate) fn drain(mut self, limit: Duration) {
-        tokio::spawn(async move {
+    /// Reads what is left, in the background.
+    ///
+    /// The stock daemon must not write to a connection that was closed: it hands the signal that
+    /// this brings it on to every command that it runs, which ends them. And one that was read to
+    /// its end is used again.
+    pub(crate) fn drain(mut self) {
+        // Without a runtime the connection is gone with it.
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        runtime.spawn(async move {
             let rest = async { while let Ok(Some(_)) = self.response.chunk().await {} };
-            let _ = timeout(limit, rest).await;
+            let _ = timeout(DRAIN, rest).await;
         });
     }
 }

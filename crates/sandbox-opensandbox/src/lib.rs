@@ -45,6 +45,7 @@ mod running;
 mod secret;
 mod security;
 mod server_file;
+mod skew;
 mod spec;
 mod stop;
 mod stream;

@@ -10,10 +10,11 @@ use tokio::time::sleep;
 
 use crate::client::Lifecycle;
 use crate::error;
+use crate::events::{ExecdEnding, ExecdEvent};
 use crate::execd::Execd;
+use crate::launch::Launch;
 use crate::litter::Litter;
 use crate::place::Place;
-use crate::running::Running;
 
 /// How long is waited before each look for what explains an error.
 const EXPLAIN: [Duration; 3] = [
@@ -136,11 +137,20 @@ impl Live {
             .arg(program)
             .args(args)
             .checked()?;
-        let mut running = Running::start(self, &command, self.place.user).await?;
-        running.begin().await?;
-        // The daemon does not end a command whose stream is left.
-        running.guard().disarm();
-        Ok(())
+        let mut launch = Launch::new(&self.place, &command, self.place.user, Vec::new())?;
+        // In the foreground, its stream would have to be read as long as it lives.
+        launch.run.background = true;
+        let mut events = self.execd.run(&launch.run).await?;
+        while let Some(event) = events.next().await? {
+            match event {
+                ExecdEvent::Ended(ExecdEnding::NotStarted(why)) => {
+                    return Err(error::not_started(&why));
+                }
+                ExecdEvent::Ended(_) => return Ok(()),
+                _ => {}
+            }
+        }
+        Err(error::garbled("start the entrypoint"))
     }
 
     /// What the server says of the sandbox; `None` if it can't be asked.

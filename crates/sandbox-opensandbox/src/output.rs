@@ -1,8 +1,9 @@
 //! What a command wrote: its files, fetched over the daemon's file API.
 //!
-//! The daemon reads with its own rights, so where a command has fewer it is looked first whether a
-//! file is one: the command could have put a link in its place. (A kernel that protects links in
-//! directories like ours refuses that too.)
+//! The daemon reads with its own rights, so it is looked first whether a file is one: a command
+//! could have put a link in its place. (A kernel that protects links in directories like ours
+//! refuses that too.) What is fetched is never more than is there: a download that is broken off
+//! harms other commands on the stock daemon.
 
 use std::collections::VecDeque;
 
@@ -74,25 +75,25 @@ pub(crate) struct Recorder {
     limit: u64,
     seen: [u64; 2],
     output: OutputCollector,
-    /// Whether the command has fewer rights than the daemon.
-    looks_first: bool,
 }
 
 impl Recorder {
-    /// Keeps `limit` bytes of each stream. `looks_first` unless the command has the daemon's
-    /// rights anyway.
-    pub(crate) fn new(execd: &Execd, files: &Files, limit: u64, looks_first: bool) -> Self {
+    /// Keeps `limit` bytes of each stream.
+    pub(crate) fn new(execd: &Execd, files: &Files, limit: u64) -> Self {
         Self {
             execd: execd.clone(),
             files: files.clone(),
             limit,
             seen: [0; 2],
             output: OutputCollector::new(limit, files.streams().len() == 1),
-            looks_first,
         }
     }
 
     /// Records all that has been written by now. Cancel safe.
+    ///
+    /// # Errors
+    ///
+    /// What was written is not there any more, or can't be fetched.
     pub(crate) async fn step(&mut self) -> Result<()> {
         let sizes = sizes(&self.execd, &self.files).await?;
         let fetches = self
@@ -107,52 +108,8 @@ impl Recorder {
         Ok(())
     }
 
-    /// Records the rest, of a command that has ended.
-    ///
-    /// # Errors
-    ///
-    /// What it wrote is not there any more, or can't be fetched.
-    pub(crate) async fn finish(&mut self) -> Result<()> {
-        if self.looks_first || self.seen != [0; 2] {
-            return self.step().await;
-        }
-        let fetches = self
-            .files
-            .streams()
-            .iter()
-            .map(|stream| self.whole(*stream));
-        let (sizes, kept): (Vec<u64>, Vec<Kept>) = try_join_all(fetches).await?.into_iter().unzip();
-        self.record(kept, &sizes);
-        Ok(())
-    }
-
     pub(crate) fn into_output(self) -> OutputCollector {
         self.output
-    }
-
-    /// A stream from its beginning on, in one request if it is not too large.
-    async fn whole(&self, stream: Stream) -> Result<(u64, Kept)> {
-        let path = self.files.output(stream);
-        let mut download = match self.execd.download(&path, None).await {
-            Err(e) if e.kind() == ErrorKind::NotFound => return Err(removed(e)),
-            other => other?,
-        };
-        let size = download.left();
-        if size > self.limit {
-            drop(download);
-            return Ok((size, self.fetch(stream, 0, size).await?));
-        }
-        let mut bytes = Vec::new();
-        while let Some(part) = download.next().await? {
-            bytes.extend_from_slice(&part);
-        }
-        let kept = Kept {
-            stream,
-            head: bytes.into(),
-            skipped: 0,
-            tail: Bytes::new(),
-        };
-        Ok((size, kept))
     }
 
     /// What is to be kept of a stream between two places.

@@ -31,8 +31,6 @@ pub(crate) struct Place {
     /// The home directory of the sandbox's user, if that is not the daemon's own.
     pub(crate) home: Option<String>,
     pub(crate) workdir: Option<String>,
-    /// Whether the kernel keeps the daemon from following a link that a command puts into `dir`.
-    pub(crate) guards_links: bool,
     /// No process that began before this tick belongs to a command.
     pub(crate) floor: u64,
 }
@@ -112,7 +110,6 @@ fn parse(lines: &[String], user: &str) -> Result<Place> {
         let (key, value) = line.split_once(' ').unwrap_or((line, ""));
         match key {
             "me" => place.daemon = number(value)?,
-            "links" => place.guards_links = value == "1",
             "dir" => place.dir = text(value).ok_or_else(|| error::garbled("find a directory"))?,
             "uid" if !value.is_empty() => uid = Some(number(value)?),
             "gid" if !value.is_empty() => gid = Some(number(value)?),

@@ -290,7 +290,10 @@ fn of_image(error: Error, spec: &SandboxSpec) -> Error {
         .because(error),
         // A server without an egress sidecar keeps nobody from the network.
         ErrorKind::InvalidArgument
-            if spec.network == Some(Network::None) && error.message().contains("egress") =>
+            if spec.network == Some(Network::None)
+                && ["egress", "networkPolicy"]
+                    .iter()
+                    .any(|word| error.message().contains(word)) =>
         {
             Error::unsupported("a sandbox without network: this server has no egress sidecar")
                 .with("field", "network")

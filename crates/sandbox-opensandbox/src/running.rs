@@ -105,7 +105,15 @@ impl<'a> Running<'a> {
         }
         let target = Target::new(&launch, user);
         let guard = Guard::arm(live, &target);
-        let events = match live.answered(live.execd.run(&launch.run)).await {
+        // A task, so that the request is never broken off: see `Answer::drain`.
+        let (execd, run) = (live.execd.clone(), launch.run.clone());
+        let started = tokio::spawn(async move { execd.run(&run).await });
+        let started = async {
+            started
+                .await
+                .unwrap_or_else(|e| Err(Error::new(ErrorKind::Unexpected, "no answer").because(e)))
+        };
+        let events = match live.answered(started).await {
             Ok(events) => events,
             Err(e) => {
                 let unsure = match e.kind() {
@@ -152,12 +160,7 @@ impl<'a> Running<'a> {
 
     /// A recorder of what it writes, of each stream at most `limit` bytes.
     pub(crate) fn recorder(&self, limit: u64) -> Recorder {
-        Recorder::new(
-            &self.live.execd,
-            &self.files,
-            limit,
-            self.target.user().is_some() && !self.live.place.guards_links,
-        )
+        Recorder::new(&self.live.execd, &self.files, limit)
     }
 
     pub(crate) fn guard(&self) -> Guard {
@@ -253,7 +256,7 @@ impl<'a> Running<'a> {
             ExecdEnding::NotStarted(why) => {
                 self.over();
                 self.forget();
-                Err(not_started(&why))
+                Err(error::not_started(&why))
             }
             ExecdEnding::Unknown(why) => Ok(Ending::of(Status::Lost(format!(
                 "the daemon does not say how the command ended: {why}"
@@ -379,31 +382,4 @@ async fn until(at: Option<Instant>) {
         Some(at) => tokio::time::sleep_until(Deadline::from_std(at)).await,
         None => std::future::pending().await,
     }
-}
-
-/// Why the daemon could not start the command's shell, from its words.
-fn not_started(why: &str) -> Error {
-    let has = |words: &str| why.to_ascii_lowercase().contains(words);
-    let (kind, message) = if has("argument list too long") {
-        (
-            ErrorKind::TooLarge,
-            "the command and its variables are longer than the system takes",
-        )
-    } else if has("temporarily unavailable") || has("cannot allocate memory") {
-        (
-            ErrorKind::LimitExceeded,
-            "no room for another process in the sandbox",
-        )
-    } else if has("operation not permitted") || has("permission denied") {
-        (
-            ErrorKind::PermissionDenied,
-            "the daemon may not start a command of this user",
-        )
-    } else {
-        (
-            ErrorKind::Unexpected,
-            "the daemon could not start the command",
-        )
-    };
-    Error::new(kind, message).with("why", error::shorten(why))
 }

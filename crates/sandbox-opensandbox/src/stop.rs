@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use sandbox_core::{Error, ErrorKind, KillGuard, KillTicket, Program, Result, defaults, shell};
+use sandbox_core::{Error, ErrorKind, KillGuard, KillTicket, Program, Result, shell};
 use tokio::time::{sleep, timeout};
 
 use crate::error;
@@ -16,6 +16,10 @@ use crate::place::User;
 
 /// How long one round of killing may take: at the limit of processes, seconds.
 const ROUND: Duration = Duration::from_secs(8);
+
+/// How long stopping a command may take that nobody waits for: a busy server is no reason to end the
+/// sandbox.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A command to stop.
 #[derive(Clone, Debug)]
@@ -33,10 +37,6 @@ impl Target {
             user,
             started: Instant::now(),
         }
-    }
-
-    pub(crate) fn user(&self) -> Option<User> {
-        self.user
     }
 
     pub(crate) fn started(&self) -> Instant {
@@ -107,7 +107,7 @@ async fn kill_tree(live: &Live, target: &Target) -> Result<bool> {
 
 /// Stops a command that nobody waits for any more. If that can't be confirmed, the sandbox dies.
 async fn abandoned(live: &Live, target: &Target) -> Result<()> {
-    match timeout(defaults::KILL_GRACE, stop(live, target)).await {
+    match timeout(PATIENCE, stop(live, target)).await {
         Ok(Ok(())) => {
             litter::remove(&live.execd, &target.launch.files.all()).await;
             Ok(())

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -91,6 +92,8 @@ impl Reply {
 pub(crate) struct Listener {
     pub(crate) address: SocketAddr,
     seen: Arc<Mutex<Vec<Request>>>,
+    /// Answers written to their end, and those that were broken off.
+    written: Arc<[AtomicUsize; 2]>,
 }
 
 impl Listener {
@@ -101,22 +104,32 @@ impl Listener {
         let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = socket.local_addr().unwrap();
         let seen: Arc<Mutex<Vec<Request>>> = Arc::default();
-        let (reply, log) = (Arc::new(reply), seen.clone());
+        let written: Arc<[AtomicUsize; 2]> = Arc::default();
+        let (reply, log, count) = (Arc::new(reply), seen.clone(), written.clone());
         tokio::spawn(async move {
             while let Ok((stream, _)) = socket.accept().await {
-                let (reply, log) = (reply.clone(), log.clone());
+                let (reply, log, count) = (reply.clone(), log.clone(), count.clone());
                 tokio::spawn(async move {
                     let mut stream = stream;
                     if let Some(request) = read(&mut stream).await {
                         log.lock().unwrap().push(request.clone());
                         let answer = reply(&request, address);
-                        // The other side may have gone: that is its right.
-                        let _ = write(&mut stream, answer).await;
+                        let broken = write(&mut stream, answer).await.is_err();
+                        count[usize::from(broken)].fetch_add(1, Ordering::SeqCst);
                     }
                 });
             }
         });
-        Self { address, seen }
+        Self {
+            address,
+            seen,
+            written,
+        }
+    }
+
+    /// How many answers were written to their end, and how many could not be.
+    pub(crate) fn written(&self) -> [usize; 2] {
+        [0, 1].map(|at| self.written[at].load(Ordering::SeqCst))
     }
 
     /// All requests so far.

@@ -89,6 +89,10 @@ async fn what_the_server_can_t_honour_is_unsupported_by_name() {
             "network",
         ),
         (
+            "networkPolicy is not supported when docker network_mode='host'.",
+            "network",
+        ),
+        (
             "Host path '/x' is not under any allowed prefix. Allowed prefixes: []",
             "mounts",
         ),

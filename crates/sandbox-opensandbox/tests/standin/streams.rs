@@ -292,3 +292,37 @@ async fn dropping_the_call_kills_by_id_from_another_thread() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
+
+/// The stock daemon hands the signal of a broken connection on to every command.
+#[tokio::test]
+async fn no_stream_is_broken_off_neither_at_the_end_nor_by_dropping_the_call() {
+    let mut events = vec![init(), complete()];
+    events.extend(std::iter::repeat_n(json!({"type": "ping"}), 100));
+    let listener = answering(Reply::events(&events, End::Clean)).await;
+    let sandbox = server::sandbox(&listener).await;
+    assert!(sandbox.execute("true").await.unwrap().success());
+
+    events.retain(|event| *event != complete());
+    events.push(complete());
+    let slow = answering(Reply::events(&events, End::Clean)).await;
+    let dropped = server::sandbox(&slow).await;
+    let sent = async {
+        while !slow.seen().iter().any(is_users) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::select! {
+        _ = dropped.execute("true") => {}
+        () = sent => {}
+    }
+    for listener in [listener, slow] {
+        while listener.written().iter().sum::<usize>() < listener.seen().len() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        assert_eq!(
+            listener.written()[1],
+            0,
+            "an answer could not be written to its end"
+        );
+    }
+}
