@@ -123,6 +123,12 @@ impl OwnEngine {
         String::from_utf8(out.stdout).unwrap().trim().to_owned()
     }
 
+    /// Whether it has this container.
+    pub(crate) fn has(&self, id: &str) -> bool {
+        let mut docker = Command::new("docker");
+        succeeds(docker.args(["-H", &self.host(), "container", "inspect", id]))
+    }
+
     /// Starts the engine, and waits until it answers.
     pub(crate) fn up(&mut self) {
         self.order("start");
