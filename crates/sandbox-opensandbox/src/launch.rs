@@ -213,17 +213,18 @@ impl<'a> Lines<'a> {
 }
 
 fn redirections(files: &Files, input: bool) -> String {
+    // Appending, so that all who write to a stream write at its end, as to a pipe.
     let stdout = shell::quote(&files.output(Stream::Stdout));
     let stderr = match files.streams() {
-        [_] => "&1".to_owned(),
-        _ => shell::quote(&files.output(Stream::Stderr)),
+        [_] => "2>&1".to_owned(),
+        _ => format!("2>>{}", shell::quote(&files.output(Stream::Stderr))),
     };
     let stdin = if input {
         format!(" <{}", shell::quote(&files.input()))
     } else {
         String::new()
     };
-    format!("exec >{stdout} 2>{stderr}{stdin}")
+    format!("exec >>{stdout} {stderr}{stdin}")
 }
 
 /// Bytes as the quoted format of a shell's `printf`.

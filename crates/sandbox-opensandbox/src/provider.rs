@@ -94,6 +94,10 @@ impl OpenSandbox {
         let (lifecycle, limit) = (self.lifecycle.clone(), self.config.create_timeout);
         let create = tokio::spawn(async move {
             let made = create(&lifecycle, &request, &token, limit).await;
+            if let (Ok(object), true) = (&made, tell.is_closed()) {
+                // Nobody waits any more, not even to end it.
+                lifecycle.kill(&SandboxId::new(&object.id)).await?;
+            }
             tell.send_replace(match &made {
                 Ok(object) => Answer::Made(SandboxId::new(&object.id)),
                 Err(e) if is_unsure(e) => Answer::None,
@@ -245,31 +249,31 @@ async fn find(lifecycle: &Lifecycle, token: &str) -> Result<Option<SandboxObject
 }
 
 /// Ends what a dropped or failed creation leaves, which may be still to come.
-fn ticket(lifecycle: &Lifecycle, token: &str, told: watch::Receiver<Answer>) -> KillTicket {
+fn ticket(lifecycle: &Lifecycle, token: &str, mut told: watch::Receiver<Answer>) -> KillTicket {
     let (lifecycle, token) = (lifecycle.clone(), token.to_owned());
     let name = SandboxId::new(format!("{}={token}", spec::TOKEN));
     KillTicket::new(name, move || async move {
         let lifecycle = lifecycle.elsewhere()?;
+        // As long as the request is under way its answer tells all, and ending what is just being
+        // made might not last.
+        let known = |answer: &Answer| !matches!(answer, Answer::None);
+        let answer = told.wait_for(known).await.map(|answer| answer.clone());
+        match answer {
+            Ok(Answer::Made(id)) => return lifecycle.kill(&id).await,
+            Ok(_) => return Ok(()),
+            // The task of the request has ended with its runtime, or without an answer.
+            Err(_) => {}
+        }
         let started = Instant::now();
-        loop {
-            let answer = told.borrow().clone();
-            match answer {
-                Answer::Refused => return Ok(()),
-                Answer::Made(id) => return lifecycle.kill(&id).await,
-                // The task of the request may have ended with its runtime: the label is enough.
-                Answer::None => {}
-            }
+        while started.elapsed() < APPEARS {
             match find(&lifecycle, &token).await {
                 Ok(Some(object)) => return lifecycle.kill(&SandboxId::new(object.id)).await,
-                Ok(None) if started.elapsed() < APPEARS => {}
-                Ok(None) => return Ok(()),
-                Err(e) if started.elapsed() < APPEARS => {
-                    tracing::debug!(error = %e, "the server can't be asked now");
-                }
-                Err(e) => return Err(e),
+                Ok(None) => {}
+                Err(error) => tracing::debug!(%error, "the server can't be asked now"),
             }
             sleep(LOOK).await;
         }
+        Ok(())
     })
 }
 
