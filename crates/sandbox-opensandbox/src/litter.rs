@@ -8,8 +8,9 @@ use tokio::time::{sleep, timeout};
 use crate::execd::Execd;
 use crate::launch::Files;
 
-/// How long what is left lies: what many commands leave is removed by one request.
-const LIES: Duration = Duration::from_millis(100);
+/// How long what is left lies: what many commands leave is removed by one request, for each costs a
+/// server in between as much as a command.
+const LIES: Duration = Duration::from_secs(1);
 
 /// How long a removal may take.
 const REMOVAL: Duration = Duration::from_secs(10);
