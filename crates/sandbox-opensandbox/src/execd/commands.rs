@@ -101,7 +101,7 @@ impl Execd {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotFound`] for an unknown id: of a background command, for some milliseconds
+    /// [`sandbox_core::ErrorKind::NotFound`] for an unknown id: of a background command, for some milliseconds
     /// after its start too.
     pub async fn status(&self, id: &str) -> Result<CommandStatus> {
         let target = format!("/command/status/{}", encoded(id));
@@ -113,7 +113,7 @@ impl Execd {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidArgument`] for an unknown id, and for a command that is not in the
+    /// [`sandbox_core::ErrorKind::InvalidArgument`] for an unknown id, and for a command that is not in the
     /// background.
     pub async fn logs(&self, id: &str, cursor: u64) -> Result<LogPart> {
         let what = "read a command's log";

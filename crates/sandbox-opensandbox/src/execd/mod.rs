@@ -71,7 +71,7 @@ impl Execd {
     ///
     /// # Errors
     ///
-    /// Those of the transport; [`ErrorKind::Unauthorized`] without the daemon's token.
+    /// Those of the transport; [`sandbox_core::ErrorKind::Unauthorized`] without the daemon's token.
     pub async fn ping(&self, limit: Duration) -> Result<()> {
         let request = Request::new("reach the sandbox's daemon", Method::GET, "/ping", limit);
         if self.http.whole(request).await?.is_empty() {
