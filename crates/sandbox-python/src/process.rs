@@ -22,7 +22,10 @@ impl Process {
         status.map(|s| results::status(py, &s)).transpose()
     }
 
-    #[pyo3(signature = (since = (0, 0), *, max_bytes = 1 << 20))]
+    #[pyo3(
+        signature = (since = (0, 0), *, max_bytes = 1 << 20),
+        text_signature = "($self, since=(0, 0), *, max_bytes=1048576)"
+    )]
     fn logs<'py>(
         &self,
         py: Python<'py>,

@@ -355,7 +355,10 @@ impl Sandbox {
         results::listing(py, &listing)
     }
 
-    #[pyo3(signature = (path, offset = 0, limit = defaults::READ_LINES))]
+    #[pyo3(
+        signature = (path, offset = 0, limit = defaults::READ_LINES),
+        text_signature = "($self, path, offset=0, limit=2000)"
+    )]
     fn read<'py>(
         &self,
         py: Python<'py>,

@@ -6,11 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{Result, command, workspace};
 
 /// How members are built alone: by tasks, and by the README.
-const ALONE: [&[&str]; 4] = [
+const ALONE: [&[&str]; 6] = [
     &["-p", "sandbox", "--features", "mock"],
     &["-p", "sandbox", "--features", "docker"],
+    &["-p", "sandbox", "--features", "opensandbox"],
     &["-p", "sandbox-conformance"],
     &["-p", "sandbox-examples"],
+    // The wheel.
+    &["-p", "sandbox-python", "--features", "unify"],
 ];
 
 /// The features of each package, by name and version. A package that is built for the host too may

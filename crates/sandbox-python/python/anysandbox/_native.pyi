@@ -24,6 +24,8 @@ from ._results import (
 )
 from .errors import SandboxError
 
+__all__ = ["Events", "Process", "Sandbox", "close", "flush"]
+
 _Time: TypeAlias = float | timedelta
 """Seconds, or a `timedelta`."""
 _Path: TypeAlias = str | PathLike[str]

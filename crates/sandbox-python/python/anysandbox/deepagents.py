@@ -119,7 +119,9 @@ class SandboxBackend(BaseSandbox):
         seconds = math.inf if timeout == 0 else timeout
         done = self.sandbox.execute(command, timeout=seconds, merge_stderr=True)
         return protocol.ExecuteResponse(
-            output=done.output + _ending(done), exit_code=done.exit_code, truncated=done.truncated
+            output=done.output + _ending(done, timeout),
+            exit_code=done.exit_code,
+            truncated=done.truncated,
         )
 
     def upload_files(self, files: list[tuple[str, bytes]]) -> list[protocol.FileUploadResponse]:
@@ -302,11 +304,12 @@ def _missing(gaps: tuple[Gap, ...]) -> str:
     return "incomplete: " + ", ".join(gap.text for gap in gaps)
 
 
-def _ending(done: ExecuteResponse) -> str:
+def _ending(done: ExecuteResponse, timeout: int | None) -> str:
     """What an exit code does not say, on a line of its own."""
     notes = []
     if done.status.kind == "timed_out":
-        notes.append(f"[Command timed out after {done.elapsed:.0f} s and was killed]")
+        after = f" after {timeout} s" if timeout else ""
+        notes.append(f"[Command timed out{after} and was killed]")
     if done.status.kind == "lost":
         notes.append(
             f"[The connection was lost while the command ran ({done.status.reason}). Whether it "
