@@ -68,3 +68,32 @@ mod mock {
         assert!(error.to_string().contains("colour"), "{error}");
     }
 }
+
+#[cfg(feature = "opensandbox")]
+mod opensandbox {
+    use sandbox::{ErrorKind, blocking, connect};
+
+    #[tokio::test]
+    async fn a_url_that_names_no_server_is_refused_and_a_key_in_it_too() {
+        for bad in [
+            "opensandbox:",
+            "opensandbox:///python:3.12",
+            "opensandbox://127.0.0.1:8080?colour=red",
+            "opensandbox://127.0.0.1:8080?api_key=k3y",
+            "opensandbox://k3y@127.0.0.1:8080",
+        ] {
+            let error = connect(bad).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Config, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_is_not_there_is_unavailable() {
+        // Bound and closed again: nobody listens there.
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = free.local_addr().unwrap();
+        drop(free);
+        let error = blocking::connect(&format!("opensandbox://{address}")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+    }
+}
