@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use sandbox_core::{Client, ErrorKind, Filter, SandboxId, SandboxSpec};
 use sandbox_docker::Docker;
-use sandbox_testkit::engine::Container;
+use sandbox_testkit::engine::testcontainers::ImageExt as _;
+use sandbox_testkit::engine::{self, Container};
 
 use crate::owner;
 use crate::support::{BUSYBOX, GNU, client, config, docker, ends, exists, sandbox, unique};
@@ -163,8 +164,13 @@ pub(crate) async fn a_foreign_container_of_the_name_is_left_alone() {
 }
 
 pub(crate) async fn a_foreign_container_can_be_connected_to() {
-    let options = ["--init", "--network=none", "--user=1000", "--workdir=/tmp"];
-    let foreign = Container::start(&options, GNU, &["sleep", "100"]).unwrap();
+    let request = engine::image(GNU)
+        .with_host_config_modifier(|config| config.init = Some(true))
+        .with_network("none")
+        .with_user("1000")
+        .with_working_dir("/tmp")
+        .with_cmd(["sleep", "100"]);
+    let foreign = Container::start(request).unwrap();
     let id = foreign.id();
     let client = client(GNU, "0").await;
     let sandbox = client.connect(&SandboxId::new(id)).await.unwrap();

@@ -1,44 +1,46 @@
 //! A container of no backend's making.
 
+use testcontainers::core::ContainerRequest;
+use testcontainers::runners::SyncRunner as _;
+use testcontainers::{GenericImage, ImageExt as _};
+
 use super::guard::Guard;
 use super::{docker, lines};
 
 /// What every name begins with; the id of the program that made it follows.
 const PREFIX: &str = "sandbox-testkit-";
 
-/// A container that a test needs running. Removed when this is dropped.
+/// A container that a test needs running, by testcontainers. Removed when this is dropped.
 #[derive(Debug)]
 pub struct Container {
+    /// Dropped before the guard, which then finds nothing to remove.
+    running: Option<testcontainers::Container<GenericImage>>,
     id: String,
     _guard: Guard,
 }
 
 impl Container {
-    /// Starts one. `options` are those of `docker run`, `command` its first process.
+    /// Starts one. Blocks until its ready conditions are met; works inside a runtime too.
     ///
     /// # Errors
     ///
     /// What the engine says.
-    pub fn start(options: &[&str], image: &str, command: &[&str]) -> Result<Self, String> {
-        let name = unique_name();
-        Self::named(&name, options, image, command)
+    pub fn start(request: ContainerRequest<GenericImage>) -> Result<Self, String> {
+        Self::named(&unique_name(), request)
     }
 
     pub(super) fn named(
         name: &str,
-        options: &[&str],
-        image: &str,
-        command: &[&str],
+        request: ContainerRequest<GenericImage>,
     ) -> Result<Self, String> {
         let owned = name.to_owned();
-        // Before it is there: it may be half made.
+        // Before it is there: it may be half made. And on a signal nothing is dropped.
         let guard = Guard::new(move || remove(&owned));
-        let mut args = vec!["run", "--detach", "--name", name];
-        args.extend(options);
-        args.push(image);
-        args.extend(command);
+        let request = request.with_container_name(name);
+        let container = apart(|| request.start()).map_err(|e| e.to_string())?;
         Ok(Self {
-            id: docker(&args)?,
+            id: container.id().to_owned(),
+            running: Some(container),
             _guard: guard,
         })
     }
@@ -47,6 +49,25 @@ impl Container {
     pub fn id(&self) -> &str {
         &self.id
     }
+}
+
+impl Drop for Container {
+    fn drop(&mut self) {
+        let running = self.running.take();
+        apart(|| drop(running));
+    }
+}
+
+/// An image as testcontainers wants it; without a tag, the latest.
+pub fn image(name: &str) -> ContainerRequest<GenericImage> {
+    let (name, tag) = name.rsplit_once(':').unwrap_or((name, "latest"));
+    GenericImage::new(name, tag).into()
+}
+
+/// Runs something that waits on a thread of its own: on a runtime's it would panic.
+fn apart<T: Send>(what: impl FnOnce() -> T + Send) -> T {
+    let done = std::thread::scope(|scope| scope.spawn(what).join());
+    done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// A name that no other container or network has.

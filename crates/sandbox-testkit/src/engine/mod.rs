@@ -12,8 +12,9 @@ mod container;
 mod guard;
 mod opensandbox;
 
-pub use container::Container;
+pub use container::{Container, image};
 pub use opensandbox::{ExecdProfile, OpenSandbox, execd_image};
+pub use testcontainers;
 
 /// The tests that `all` gives where an engine has the images; else one test that says what is
 /// missing, and that fails where the engine is required.

@@ -5,7 +5,10 @@ use std::io::Read as _;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use super::container::{Container, orphans, remove, unique_name};
+use testcontainers::ImageExt as _;
+use testcontainers::core::Mount;
+
+use super::container::{Container, image, orphans, remove, unique_name};
 use super::guard::Guard;
 use super::{docker, lines};
 
@@ -79,22 +82,20 @@ impl OpenSandbox {
         docker(&["network", "create", &name])?;
         let network = name.clone();
         let guard = Guard::new(move || end_network(&network));
-        let variables = [
-            format!("OPENSANDBOX_PORT={}", address.port()),
-            format!("OPENSANDBOX_API_KEY={key}"),
-            format!("OPENSANDBOX_NETWORK={name}"),
-            format!("OPENSANDBOX_EXECD={}", execd_image()),
-            match profile {
-                ExecdProfile::Default => "OPENSANDBOX_PROFILE=".to_owned(),
-                ExecdProfile::Stock => "OPENSANDBOX_PROFILE=stock".to_owned(),
-            },
-        ];
-        let socket = format!("{}:/var/run/docker.sock", engine_socket());
-        let mut options = vec!["--network", "host", "--volume", &socket];
-        for variable in &variables {
-            options.extend(["--env", variable]);
-        }
-        let server = Container::named(&name, &options, IMAGE, &[])?;
+        let profile = match profile {
+            ExecdProfile::Default => "",
+            ExecdProfile::Stock => "stock",
+        };
+        let socket = Mount::bind_mount(engine_socket(), "/var/run/docker.sock");
+        let request = image(IMAGE)
+            .with_network("host")
+            .with_mount(socket)
+            .with_env_var("OPENSANDBOX_PORT", address.port().to_string())
+            .with_env_var("OPENSANDBOX_API_KEY", key)
+            .with_env_var("OPENSANDBOX_NETWORK", &name)
+            .with_env_var("OPENSANDBOX_EXECD", execd_image())
+            .with_env_var("OPENSANDBOX_PROFILE", profile);
+        let server = Container::named(&name, request)?;
         wait(address, server.id())?;
         Ok(Self {
             address,
