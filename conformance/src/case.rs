@@ -3,7 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sandbox_core::{Capabilities, Client, Command, ExecuteResponse, Result, Sandbox, SandboxSpec};
 use serde::{Deserialize, Serialize};
@@ -71,7 +71,7 @@ impl Case {
             profile: Profile::Core,
             need: None,
             fresh: false,
-            limit: Duration::from_mins(1),
+            limit: Duration::from_mins(3),
             run,
         }
     }
@@ -178,6 +178,23 @@ impl Cx {
     /// The bytes of a file of the case's directory, by the primitive.
     pub(crate) async fn get(&self, name: &str) -> Result<Vec<u8>> {
         Ok(self.sandbox.download(self.path(name)).await?.to_vec())
+    }
+
+    /// Waits until a file of the case's directory has stopped growing: whoever wrote to it every
+    /// 50 ms is gone. How soon is no promise, and no measure on a machine that has much to do.
+    pub(crate) async fn falls_silent(&self, name: &str) -> CaseResult {
+        let started = Instant::now();
+        loop {
+            let size = self.get(name).await?.len();
+            tokio::time::sleep(Duration::from_millis(1500)).await;
+            if self.get(name).await?.len() == size {
+                return Ok(());
+            }
+            check!(
+                started.elapsed() < PATIENCE,
+                "somebody writes on to {name:?}"
+            );
+        }
     }
 
     /// The permission bits of a file of the case's directory, in octal.

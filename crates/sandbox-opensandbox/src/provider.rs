@@ -292,16 +292,19 @@ fn of_image(error: Error, spec: &SandboxSpec) -> Error {
         )
         .with("field", "mounts")
         .because(error),
-        // A server without an egress sidecar keeps nobody from the network.
+        // A server without an egress sidecar keeps nobody from the network, nor does one whose
+        // sandboxes are in a network of their own.
         ErrorKind::InvalidArgument
             if spec.network == Some(Network::None)
                 && ["egress", "networkPolicy"]
                     .iter()
                     .any(|word| error.message().contains(word)) =>
         {
-            Error::unsupported("a sandbox without network: this server has no egress sidecar")
-                .with("field", "network")
-                .because(error)
+            Error::unsupported(
+                "a sandbox without network: this server has no egress sidecar for it",
+            )
+            .with("field", "network")
+            .because(error)
         }
         _ => error,
     }

@@ -13,6 +13,8 @@ sandbox_env=""
 if [ -n "${OPENSANDBOX_PROFILE:-}" ]; then
 	sandbox_env="sandbox_env = { EXECD_PROFILE = \"$OPENSANDBOX_PROFILE\" }"
 fi
+# Root in a sandbox obeys the rights of files, as another user does; the daemon keeps what it needs to
+# run commands as others and to end them.
 cat >/etc/opensandbox.toml <<END
 [server]
 host = "127.0.0.1"
@@ -30,6 +32,9 @@ path = "/var/lib/opensandbox.db"
 [docker]
 network_mode = "$OPENSANDBOX_NETWORK"
 publish_host = "127.0.0.1"
+drop_capabilities = ["AUDIT_WRITE", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "MKNOD",
+  "NET_ADMIN", "NET_BIND_SERVICE", "NET_RAW", "SETFCAP", "SETPCAP", "SYS_ADMIN", "SYS_CHROOT",
+  "SYS_MODULE", "SYS_PTRACE", "SYS_TIME", "SYS_TTY_CONFIG"]
 $sandbox_env
 END
 unset OPENSANDBOX_API_KEY
