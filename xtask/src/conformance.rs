@@ -10,15 +10,17 @@ const TARGET: &str = "SANDBOX_TARGET";
 /// Names the file that the kit writes its report to.
 pub(crate) const REPORT: &str = "SANDBOX_REPORT";
 
-/// The package whose targets need an engine.
+/// The packages whose targets need an engine.
 const DOCKER: &str = "sandbox-docker";
+const OPENSANDBOX: &str = "sandbox-opensandbox";
 
 const USAGE: &str = "usage: cargo xtask conformance [--target T] [--report FILE.json]";
 
 pub(crate) fn run(args: &[&str]) -> Result {
     let (target, report) = parse(args)?;
     // Held until the end: it may keep an engine running.
-    let _prepared = if packages(target).contains(&DOCKER) {
+    let needs_engine = |p: &&str| [DOCKER, OPENSANDBOX].contains(p);
+    let _prepared = if packages(target).iter().any(needs_engine) {
         let prepared = prepare::all()?;
         for what in &prepared.not_run {
             eprintln!("NOT RUN: {what}");
@@ -53,8 +55,9 @@ pub(crate) fn kit(target: Option<&str>, report: Option<&Path>) -> Result {
 fn packages(target: Option<&str>) -> Vec<&'static str> {
     const KIT: &str = "sandbox-conformance";
     match target.and_then(|t| t.split('-').next()) {
-        None => vec![KIT, DOCKER],
+        None => vec![KIT, DOCKER, OPENSANDBOX],
         Some("docker") => vec![DOCKER],
+        Some("opensandbox") => vec![OPENSANDBOX],
         Some(_) => vec![KIT],
     }
 }
@@ -82,10 +85,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_target_of_docker_is_found_in_its_own_package() {
+    fn a_target_that_needs_an_engine_is_found_in_its_own_package() {
         assert_eq!(packages(Some("docker-busybox-root")), ["sandbox-docker"]);
+        let stock = packages(Some("opensandbox-stock-gnu-root-direct"));
+        assert_eq!(stock, ["sandbox-opensandbox"]);
         assert_eq!(packages(Some("mock")), ["sandbox-conformance"]);
-        assert_eq!(packages(None).len(), 2);
+        assert_eq!(packages(None).len(), 3);
     }
 
     #[test]

@@ -66,15 +66,18 @@ fi
 
 if [ "$mode" = new ]; then
   at= rest=${work#/}
+  set --
   while [ -n "$rest" ]; do
     at=$at/${rest%%/*}
     case $rest in */*) rest=${rest#*/} ;; *) rest= ;; esac
     [ -d "$at" ] && continue
     e=$(mkdir "$at" 2>&1) || { echo "workless $e"; exit 0; }
-    if [ -n "$uid" ] && [ "$uid" != "$me" ]; then
-      e=$(chown "$uid:$gid" "$at" 2>&1) || { echo "workless $e"; exit 0; }
-    fi
+    set -- "$@" "$at"
   done
+  # After all are there: a root without all of its rights makes nothing in another's directory.
+  if [ $# != 0 ] && [ -n "$uid" ] && [ "$uid" != "$me" ]; then
+    e=$(chown "$uid:$gid" "$@" 2>&1) || { echo "workless $e"; exit 0; }
+  fi
 else
   work=
 fi
