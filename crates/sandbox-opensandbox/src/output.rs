@@ -6,11 +6,13 @@
 //! harms other commands on the stock daemon.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::try_join_all;
 use sandbox_core::{Error, ErrorKind, ExecuteEvent, OutputCollector, Result, Stream};
 use tokio::sync::mpsc;
+use tokio::time::sleep;
 
 use crate::error;
 use crate::execd::Execd;
@@ -19,13 +21,45 @@ use crate::launch::Files;
 /// Bytes that are fetched at once while a command runs.
 const PART: u64 = 1 << 20;
 
+/// Pauses before what a command wrote is asked for again.
+const AGAIN: [Duration; 3] = [
+    Duration::from_millis(50),
+    Duration::from_millis(250),
+    Duration::from_secs(1),
+];
+
+/// Asks again where a connection was lost: reading twice harms nothing, and output must not be
+/// lost with a connection (RFC 9110, 9.2.2).
+struct Again(std::slice::Iter<'static, Duration>);
+
+impl Again {
+    fn new() -> Self {
+        Self(AGAIN.iter())
+    }
+
+    /// Waits, if one more try may help; else gives the error back.
+    async fn after(&mut self, error: Error) -> Result<()> {
+        match self.0.next() {
+            Some(pause) if error.kind() == ErrorKind::Unavailable => {
+                sleep(*pause).await;
+                Ok(())
+            }
+            _ => Err(error),
+        }
+    }
+}
+
 /// The size of each stream's file.
 async fn sizes(execd: &Execd, files: &Files) -> Result<Vec<u64>> {
     let paths: Vec<String> = files.streams().iter().map(|s| files.output(*s)).collect();
     let asked: Vec<&str> = paths.iter().map(String::as_str).collect();
-    let infos = match execd.info(&asked).await {
-        Err(e) if e.kind() == ErrorKind::NotFound => return Err(removed(e)),
-        other => other?,
+    let mut again = Again::new();
+    let infos = loop {
+        match execd.info(&asked).await {
+            Ok(infos) => break infos,
+            Err(e) if e.kind() == ErrorKind::NotFound => return Err(removed(e)),
+            Err(e) => again.after(e).await?,
+        }
     };
     asked
         .iter()
@@ -42,6 +76,16 @@ async fn sizes(execd: &Execd, files: &Files) -> Result<Vec<u64>> {
 
 /// `length` bytes of a file that has them.
 async fn range(execd: &Execd, path: &str, from: u64, length: u64) -> Result<Bytes> {
+    let mut again = Again::new();
+    loop {
+        match range_once(execd, path, from, length).await {
+            Err(e) => again.after(e).await?,
+            bytes => return bytes,
+        }
+    }
+}
+
+async fn range_once(execd: &Execd, path: &str, from: u64, length: u64) -> Result<Bytes> {
     let mut bytes = Vec::new();
     if length > 0 {
         let mut download = execd

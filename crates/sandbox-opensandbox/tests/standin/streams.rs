@@ -256,6 +256,27 @@ async fn output_that_was_removed_is_lost_and_not_empty() {
 }
 
 #[tokio::test]
+async fn what_was_written_is_asked_for_again_where_a_connection_is_lost() {
+    let first = |asked: &AtomicUsize| asked.fetch_add(1, Ordering::SeqCst) < 2;
+    let (looks, fetches) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let listener = server::start(move |request, _| match request.line().as_str() {
+        "GET /files/info" if first(&looks) => Some(Reply::HangUp),
+        "GET /files/info" => Some(server::infos(request, 2)),
+        "GET /files/download" if first(&fetches) => Some(Reply::HangUp),
+        "GET /files/download" => Some(Reply::Whole(206, Vec::new(), b"hi".to_vec())),
+        _ => None,
+    })
+    .await;
+    let sandbox = server::sandbox(&listener).await;
+    let response = sandbox.execute("true").await.unwrap();
+    assert_eq!(response.status, Status::Exited(0));
+    assert_eq!(
+        (&*response.stdout.to_text(), &*response.stderr.to_text()),
+        ("hi", "hi")
+    );
+}
+
+#[tokio::test]
 async fn dropping_the_call_kills_by_id_from_another_thread() {
     let listener =
         server::start(|request, _| is_users(request).then(|| Reply::events(&[init()], End::Hold)))
