@@ -186,9 +186,11 @@ async fn the_mock_answers_as_the_container_did() {
             ));
         }
     }
+    // What the mock's limits end, a deadline may end before them on a slow machine.
+    let ends = |name: &str| blocks.iter().any(|b| b.name == name && b.exit != 124);
     for name in listed
         .keys()
-        .filter(|name| !differing.contains_key(*name) && !varies(name))
+        .filter(|name| !differing.contains_key(*name) && !varies(name) && ends(name))
     {
         wrong.push(format!("`{name}` is equal now: take it off the list"));
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime};
 
 use reqwest::Method;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{CONNECTION, HeaderMap, HeaderName, HeaderValue};
 use sandbox_core::{Error, ErrorKind, Result, SandboxId};
 use serde_json::{Map, Value};
 use tokio::time::sleep;
@@ -333,6 +333,11 @@ impl Lifecycle {
             headers.insert(name, value);
         }
         headers.remove(KEY);
+        if proxied {
+            // The server may close a connection behind an answer that it passed on, and what is
+            // sent over it next is lost: a command can't be sent again.
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
         // Through the server, the key goes to the server, and to no other.
         if proxied && endpoint.origin == self.origin {
             headers.extend(self.http.address().headers.clone());

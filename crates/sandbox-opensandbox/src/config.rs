@@ -264,7 +264,14 @@ impl OpenSandboxConfig {
 
     /// Where the server is.
     pub(crate) fn origin(&self) -> Result<Origin> {
-        Origin::parse(&self.server, false).map_err(|e| e.with("server", &self.server))
+        Origin::parse(&self.server, false).map_err(|e| {
+            // What stands before an `@` may be a password.
+            if self.server.contains('@') {
+                e
+            } else {
+                e.with("server", &self.server)
+            }
+        })
     }
 
     /// Sets the key. It goes to the server only, and is never shown.

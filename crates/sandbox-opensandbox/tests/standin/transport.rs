@@ -225,6 +225,8 @@ async fn the_servers_way_is_taken_where_the_direct_one_fails() {
             .iter()
             .all(|r| r.headers["open-sandbox-api-key"] == KEY)
     );
+    // And none over a connection that it may be closing.
+    assert!(through.iter().all(|r| r.headers["connection"] == "close"));
 
     let config = server::config(&listener).use_server_proxy(ServerProxy::Off);
     let provider = OpenSandbox::connect(config).await.unwrap();
