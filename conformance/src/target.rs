@@ -30,6 +30,7 @@ pub struct Target {
     spec: SandboxSpec,
     availability: Availability,
     groups: Option<&'static [&'static str]>,
+    without: &'static [&'static str],
     skips: Vec<Skip>,
     connect: Arc<Connect>,
 }
@@ -48,6 +49,7 @@ impl Target {
             spec: SandboxSpec::new(),
             availability: Availability::Available,
             groups: None,
+            without: &[],
             skips: Vec::new(),
             connect: Arc::new(move || Box::pin(client())),
         }
@@ -74,6 +76,12 @@ impl Target {
     /// Only these groups: for a target that differs from another one in them only.
     pub fn groups(mut self, groups: &'static [&'static str]) -> Self {
         self.groups = Some(groups);
+        self
+    }
+
+    /// None of these groups, whatever else is asked for. Whoever leaves one out says so.
+    pub fn without(mut self, groups: &'static [&'static str]) -> Self {
+        self.without = groups;
         self
     }
 
@@ -115,6 +123,7 @@ impl Target {
             .into_iter()
             .filter(|c| c.profile <= self.profile)
             .filter(|c| self.groups.is_none_or(|groups| groups.contains(&c.group)))
+            .filter(|c| !self.without.contains(&c.group))
             .collect()
     }
 
