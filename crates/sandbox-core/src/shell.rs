@@ -84,10 +84,10 @@ pub fn command_id() -> String {
 /// Never touched: process 1, this killer and its ancestors (a daemon that runs commands is one),
 /// what began at the floor or before, and a process that is just about to be turned into a program
 /// of another command: by a container engine (its parent is outside, and it still has the engine's
-/// name), or by a daemon in the sandbox (its parent began at the floor or before, and has the same
-/// name). The latter is looked at again, until it is a program: what only calls itself like the
-/// daemon is left of the tree. A process without an id counts in the second round that finds none:
-/// while a program is being loaded, its environment reads as empty.
+/// name), or by a daemon in the sandbox (its parent began at the floor or before, and it still is a
+/// copy of it, with the same command line). The latter is looked at again, until it is a program:
+/// what only calls itself like the daemon is left of the tree. So is a process whose command line
+/// reads as empty: while a program is being loaded, its environment does too.
 ///
 /// All that belong are stopped first, round after round until one finds no more, and then killed
 /// at once: killing while looking never overtakes a fork bomb.
@@ -110,6 +110,8 @@ while [ "$parent" -gt 1 ]; do
   up="$up$parent "
   look "$parent" || break
 done
+# Sets c to the first line of what process $1 was called with. Fails while it is being loaded.
+called() { c=; { IFS= read -r c || [ -n "$c" ]; } 2>/dev/null <"/proc/$1/cmdline"; }
 anothers() {
   q=$1
   while [ "$q" -gt 1 ]; do
@@ -117,6 +119,8 @@ anothers() {
       case $x in *"$m"*) return 1 ;; *"$v"*) return 0 ;; esac
     done 2>/dev/null <"/proc/$q/environ"
     look "$q" || return 1
+    [ "$tick" -gt "$floor" ] || return 1
+    called "$q" || { again=1; return 0; }
     q=$parent
   done
   return 1
@@ -133,8 +137,10 @@ belongs() {
   [ -z "$seen" ] || return 1
   [ "$tick" -ge "$born" ] || return 1
   [ "$parent" != 0 ] || case $name in runc*|crun*|youki*|conmon*) return 1 ;; esac
-  of=$parent n=${name%%\)*}
-  if look "$of" && [ "$tick" -le "$floor" ] && [ "$n" = "${name%%\)*}" ]; then
+  of=$parent
+  called "$1" || { again=1; return 1; }
+  n=$c
+  if look "$of" && [ "$tick" -le "$floor" ] && called "$of" && [ "$n" = "$c" ]; then
     again=1
     return 1
   fi
