@@ -16,21 +16,27 @@ use crate::{Error, ErrorKind, Result, SandboxBackend, SandboxPath, defaults};
 const GREP: &str = script!(
     enter!(),
     r#"need grep head tr cut
-printf 'a\n' | grep -c -h -a -F -m 1 -e a >/dev/null 2>&1 || { printf 'grep -c -h -a -F -m'; exit 68; }
-printf '\n' | grep -c -F -e "$a" >/dev/null 2>&1
-[ "$?" -le 1 ] || exit 73
+able() {
+  printf 'a\n' | grep -c -h -a -F -m 1 -e a >/dev/null 2>&1 || { printf 'grep -c -h -a -F -m'; exit 68; }
+  printf '\n' | grep -c -F -e "$a" >/dev/null 2>&1
+  [ "$?" -le 1 ] || exit 73
+}
 batch='
 t=$1 k=$2; shift 2
 count() { grep -c -h -a -F -m "$k" -e "$t" -- "$@" 2>/dev/null; }
 words() { w=$#; c="$* "; }
-start() { head -q -c 8192 -- "$@" 2>/dev/null; }
-text() { [ "$(($(start "$@" | wc -c)))" = "$(($(start "$@" | tr -d "\000" | wc -c)))" ]; }
+# Whether one of them has a NUL in front, or can not be looked at.
+binary() {
+  q=; [ "$#" = 1 ] || q=-q
+  q=$({ head $q -c 8192 -- "$@" 2>/dev/null || printf "\0"; } | tr -dc "\000" | wc -c)
+  [ "$((q))" != 0 ]
+}
 # Prints the files that are hit, without the binary ones; h holds their counts.
 emit() {
-  if [ "$(($(start "$@" | wc -c)))" = 0 ] || ! text "$@"; then
+  if binary "$@"; then
     c2=$h h=
     for i in $c2; do
-      if text "$1"; then h="$h $i"; set -- "$@" "$1"; fi
+      binary "$1" || { h="$h $i"; set -- "$@" "$1"; }
       shift
     done
   fi
@@ -43,9 +49,14 @@ emit() {
   b=0 h=
 }
 words $(count "$@")
-# Fewer counts than files: some can not be read. r tells how they are found out.
+# Fewer counts than files: some can not be read. r tells how they are found out. No count at all
+# may mean that this grep can not do it.
 r=0 b=0 h= first=1
 if [ "$w" != "$#" ]; then
+  if [ "$w" = 0 ]; then
+    printf "\n" | grep -c -h -a -F -m 1 -e "$t" >/dev/null 2>&1
+    [ "$?" -le 1 ] || exit 1
+  fi
   r=1 n=0
   for f in "$@"; do [ ! -r "$f" ] || n=$((n+1)); done
   [ "$n" = "$w" ] || r=2
@@ -66,10 +77,10 @@ done
 exit 0'
 if [ ! -d "$p" ]; then
   regular "$p"
-  sh -c "$batch" sandbox "$a" "$b" "$p"
+  sh -c "$batch" sandbox "$a" "$b" "$p" || able
   end 0
 fi
-find . "$@" -exec sh -c "$batch" sandbox "$a" "$b" {} + 2>/dev/null || unreadable "$@"
+find . "$@" -exec sh -c "$batch" sandbox "$a" "$b" {} + 2>/dev/null || { able; unreadable "$@"; }
 end 0"#
 );
 
