@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use memchr::memmem;
 
-use super::install::{self, Source};
+use super::install::{self, Replaced, Source};
 use super::script::HELD;
 use crate::files::{EditReport, WriteMode};
 use crate::{Error, ErrorKind, FileDownload, Result, SandboxBackend, SandboxId, SandboxPath, call};
@@ -18,8 +18,9 @@ const TRIES: u32 = 10;
 
 /// See [`crate::Sandbox::edit`].
 ///
-/// The file is read, the replacement is made here, and one command puts it in place if the file
-/// still holds what was read, under a lock in the sandbox. Edits of this process take turns.
+/// One command does it in the sandbox where it can do so exactly. Where it can't, its answer is the
+/// content; the replacement is made here, and a second command puts it in place if the file still
+/// holds what was read. Both work under a lock in the sandbox. Edits of this process take turns.
 ///
 /// # Errors
 ///
@@ -33,9 +34,25 @@ pub async fn edit(
 ) -> Result<EditReport> {
     let turn = turn(backend.id(), path);
     let _turn = turn.lock().await;
+    let needle = searched(old).map_err(|e| e.with("path", path))?;
+    // In a file without a CR all line ends of a match are LF.
+    let plain = if needle == old || !needle.contains('\n') {
+        Cow::Borrowed(new)
+    } else {
+        Cow::Owned(new.replace("\r\n", "\n"))
+    };
     let mut tries = 1;
     loop {
-        let content = read_all(backend, path).await?;
+        let content = match install::replace(backend, path, &needle, &plain, replace_all).await {
+            Some(Ok(Replaced::Times(n))) => {
+                return times(n, replace_all)
+                    .map(|()| EditReport::new(n))
+                    .map_err(|e| e.with("path", path));
+            }
+            Some(Ok(Replaced::Unknown(content))) => content,
+            Some(Err(e)) => return Err(e),
+            None => read_all(backend, path).await?,
+        };
         let (edited, replaced) =
             apply(&content, old, new, replace_all).map_err(|e| e.with("path", path))?;
         let source = Source::Edit(&content, &edited);
@@ -96,36 +113,12 @@ fn turn(id: &SandboxId, path: &SandboxPath) -> Arc<tokio::sync::Mutex<()>> {
 /// [`ErrorKind::InvalidArgument`] for an empty `old`, [`ErrorKind::NoMatch`],
 /// [`ErrorKind::NotUnique`] with the count.
 pub fn apply(content: &[u8], old: &str, new: &str, replace_all: bool) -> Result<(Vec<u8>, u64)> {
-    if old.is_empty() {
-        return Err(Error::new(
-            ErrorKind::InvalidArgument,
-            "the text to replace is empty",
-        ));
-    }
-    let needle = old.replace("\r\n", "\n");
+    let needle = searched(old)?;
     // Searched with all line ends as LF; the matches are brought back to `content` below.
     let plain = plain_line_ends(content);
-    let starts: Vec<usize> = memmem::find_iter(&plain, &needle).collect();
-    match starts.len() {
-        0 => {
-            return Err(Error::new(
-                ErrorKind::NoMatch,
-                "the text to replace is not in the file: read it again",
-            ));
-        }
-        1 => {}
-        n if !replace_all => {
-            return Err(Error::new(
-                ErrorKind::NotUnique,
-                format!(
-                    "the text to replace is in the file {n} times: give more of it, or replace all"
-                ),
-            )
-            .with("count", n));
-        }
-        _ => {}
-    }
+    let starts: Vec<usize> = memmem::find_iter(&plain, needle.as_ref()).collect();
     let replaced = starts.len() as u64;
+    times(replaced, replace_all)?;
     let (lf, crlf) = (new.replace("\r\n", "\n"), in_crlf(new));
     let mut edited = Vec::with_capacity(content.len() + new.len());
     let mut raw = Walk {
@@ -151,6 +144,39 @@ pub fn apply(content: &[u8], old: &str, new: &str, replace_all: bool) -> Result<
     }
     edited.extend_from_slice(&content[kept..]);
     Ok((edited, replaced))
+}
+
+/// What is searched for `old`: every CRLF as LF.
+fn searched(old: &str) -> Result<Cow<'_, str>> {
+    if old.is_empty() {
+        return Err(Error::new(
+            ErrorKind::InvalidArgument,
+            "the text to replace is empty",
+        ));
+    }
+    Ok(if old.contains("\r\n") {
+        Cow::Owned(old.replace("\r\n", "\n"))
+    } else {
+        Cow::Borrowed(old)
+    })
+}
+
+/// Whether text that is there `n` times can be replaced.
+fn times(n: u64, replace_all: bool) -> Result<()> {
+    match n {
+        0 => Err(Error::new(
+            ErrorKind::NoMatch,
+            "the text to replace is not in the file: read it again",
+        )),
+        n if n > 1 && !replace_all => Err(Error::new(
+            ErrorKind::NotUnique,
+            format!(
+                "the text to replace is in the file {n} times: give more of it, or replace all"
+            ),
+        )
+        .with("count", n)),
+        _ => Ok(()),
+    }
 }
 
 /// `content` with every CRLF as LF.

@@ -2,16 +2,22 @@
 
 use bytes::Bytes;
 
-use super::script::{self, Run, script};
+use super::script::{self, Run, garbled, number, script};
 use crate::files::WriteMode;
 use crate::lower::random_token;
-use crate::{Result, SandboxBackend, SandboxPath};
+use crate::{Result, SandboxBackend, SandboxPath, defaults};
 
-/// Arguments: the file, a random token, what to do, and two numbers of bytes.
+/// Arguments: the file, a random token, what to do, and two numbers of bytes; for `text` two texts
+/// and `all` or nothing.
 ///
 /// - `write A B`: B bytes of stdin replace the content (A is 0).
 /// - `new A B`: as `write`, for a file that is not there.
 /// - `edit A B`: A bytes of stdin must be the content; the B bytes after them replace it.
+/// - `text A B OLD NEW [all]`: OLD, of A bytes, is replaced by NEW, of B bytes, and how often it is
+///   there is printed: nothing is changed where that is not at all, or, without `all`, more than
+///   once. Where `awk` can't do it exactly, `=` and the content are printed instead: in a file that
+///   is large, holds a CR or a NUL, or the text very often. Of what `awk` read and wrote the sizes
+///   are checked.
 /// - `part A B`: B bytes of stdin go behind the A bytes collected under the token so far.
 /// - `parts A B`: what was collected, B bytes, replaces the content.
 /// - `drop A B`: what was collected is thrown away.
@@ -43,7 +49,7 @@ d=${p%/*}; d=${d:-/}
 if [ -e "$p" ]; then
   [ -f "$p" ] || exit 66
   [ "$3" != new ] || exit 65
-elif [ "$3" = edit ]; then
+elif [ "$3" = edit ] || [ "$3" = text ]; then
   gone "$p"
 elif [ ! -d "$d" ]; then
   e=$(mkdir -p -- "$d" 2>&1) || case $e in
@@ -55,7 +61,7 @@ cd -- "$d" 2>/dev/null || exit 62
 d=$(pwd -P; printf .); d=${d%??}
 f=./${p##*/}
 
-k= t= o=
+k= t= r=
 clean() {
   [ -z "$k" ] || rm -f -- "$k"
   [ -z "$t" ] || rm -f -- "$t" "$t.old" "$t.new"
@@ -69,14 +75,14 @@ done
 [ -n "$t" ] || fail "$e"
 case $3 in
   drop) exit 0 ;;
-  parts) ;;
+  parts|text) ;;
   *)
     [ "$(($(wc -c <"$t")))" = "$([ "$3" = part ] && echo "$4" || echo 0)" ] || exit 71
     e=$(cat 2>&1 >>"$t") || fail "$e"
     ;;
 esac
 c=$4; [ "$3" != parts ] || c=0
-[ "$(($(wc -c <"$t")))" = "$((c+$5))" ] || exit 71
+[ "$3" = text ] || [ "$(($(wc -c <"$t")))" = "$((c+$5))" ] || exit 71
 if [ "$3" = part ]; then t=; exit 0; fi
 n=$t
 if [ "$3" = edit ]; then
@@ -125,8 +131,37 @@ case $i in
   *) i=i-${i#* }; i=${i%% *}-${i##* } ;;
 esac
 lock "/tmp/.sandbox-lock-$i" || lock "./.sandbox-lock-$i" || lock "/dev/shm/.sandbox-lock-$i" ||
-  [ "$3" != edit ] || exit 62
+  case $3 in edit|text) exit 62 ;; esac
 
+if [ "$3" = text ]; then
+  s=$(stat -c %s -- "$f" 2>/dev/null) || gone "$d/$f"
+  if [ "$s" -gt 0 ] && [ "$s" -le 262144 ]; then
+    r=$(old=$6 new=$7 to=$t size=$s awk '
+      BEGIN { RS = "\r"; ORS = ""; old = ENVIRON["old"]; new = ENVIRON["new"]; to = ENVIRON["to"] }
+      NR == 1 {
+        whole = length($0) == ENVIRON["size"] + 0
+        for (rest = $0; n < 1000 && (i = index(rest, old)); n++) {
+          print substr(rest, 1, i - 1) new > to
+          rest = substr(rest, i + length(old))
+        }
+        print rest > to
+      }
+      END { if (NR == 1 && whole && n < 1000) print n + 0 }
+    ' <"$f" 2>/dev/null)
+  fi
+  case $r in *[!0-9]*) r= ;; esac
+  [ -z "$r" ] || [ "$r" = 0 ] || [ "$(($(wc -c <"$t")))" = "$((s+r*($5-$4)))" ] || r=
+  case $r in
+    '')
+      head -c 1 -- "$f" >/dev/null 2>&1 || exit 62
+      printf = && cat -- "$f" 2>/dev/null || exit 69
+      exit 0
+      ;;
+    0) printf 0; exit 0 ;;
+    1) ;;
+    *) [ "$8" = all ] || { printf %s "$r"; exit 0; } ;;
+  esac
+fi
 if [ "$3" = edit ]; then
   [ -e "$f" ] || gone "$d/$f"
   if command -v cmp >/dev/null 2>&1; then
@@ -151,6 +186,7 @@ if [ ! -e "$f" ]; then
   exit 0
 fi
 [ "$3" != new ] || exit 65
+ok() { printf %s "$r"; exit 0; }
 # A running program can't be opened for writing, yet may be replaced.
 e=$( { : >>"$f"; } 2>&1 ) || case $e in *'ext file busy'*) ;; *) fail "$e" ;; esac
 facts() { stat -c '%a %u %g %d %h' -- "$1" 2>/dev/null; }
@@ -159,10 +195,11 @@ case $n:$(stat -c %a . 2>/dev/null) in
   ./*:[1357]???) ;;
   ./*)
     chmod "${a%% *}" "$n" 2>/dev/null && [ "$(facts "$n")" = "$a" ] &&
-      mv -f -- "$n" "$f" 2>/dev/null && exit 0
+      mv -f -- "$n" "$f" 2>/dev/null && ok
     ;;
 esac
-e=$( { cat -- "$n" >"$f"; } 2>&1 ) || fail "$e""#
+e=$( { cat -- "$n" >"$f"; } 2>&1 ) || fail "$e"
+ok"#
 );
 
 /// What a file is to hold.
@@ -198,6 +235,52 @@ pub(crate) async fn install(
         .arg(new)
         .stdin(stdin);
     script::run(backend, INSTALL, run).await.map(drop)
+}
+
+/// The longest texts that [`replace`] takes, in bytes: they travel as arguments, and `awk` may take
+/// long for a long one.
+const MAX_OLD: usize = 8 << 10;
+const MAX_NEW: usize = 64 << 10;
+
+/// What [`replace`] found.
+#[derive(Debug)]
+pub(crate) enum Replaced {
+    /// The text, this often. It was replaced, but for more than once where once was asked for.
+    Times(u64),
+    /// What only the content can tell: nothing was changed.
+    Unknown(Bytes),
+}
+
+/// Replaces `old` by `new` within the sandbox, in one command that takes no stdin. Lines end with
+/// LF in both; a file with a CR in it is [`Replaced::Unknown`]. `None` if the texts can't travel.
+pub(crate) async fn replace(
+    backend: &dyn SandboxBackend,
+    path: &SandboxPath,
+    old: &str,
+    new: &str,
+    all: bool,
+) -> Option<Result<Replaced>> {
+    if old.len() > MAX_OLD || new.len() > MAX_NEW || [old, new].iter().any(|t| t.contains('\0')) {
+        return None;
+    }
+    let run = Run::on(path)
+        .arg(random_token())
+        .arg("text")
+        .arg(old.len())
+        .arg(new.len())
+        .arg(old)
+        .arg(new)
+        .arg(if all { "all" } else { "" })
+        .output_limit(defaults::DOWNLOAD_LIMIT);
+    let answer = match script::run(backend, INSTALL, run).await {
+        Ok(answer) => answer.output.bytes().clone(),
+        Err(e) => return Some(Err(e)),
+    };
+    Some(match answer.strip_prefix(b"=") {
+        Some(content) => Ok(Replaced::Unknown(answer.slice_ref(content))),
+        None if answer.is_empty() => Err(garbled("nothing")),
+        None => number(&answer).map(Replaced::Times),
+    })
 }
 
 /// New content that comes in parts: collected in a temporary file, then put in place at once.

@@ -173,26 +173,72 @@ async fn an_answer_that_does_not_add_up_is_looked_at_again_and_then_an_error() {
 
 #[tokio::test]
 async fn a_lost_race_is_run_again_on_the_new_content() {
-    let backend =
-        Scripted::new([(Status::Exited(67), &b""[..]), (OK, b"")]).files([&b"a b"[..], b"a b c"]);
+    let raced = (Status::Exited(67), &b""[..]);
+    let backend = Scripted::new([
+        (OK, &b"=a b"[..]),
+        raced.clone(),
+        (OK, b"=a b c"),
+        (OK, b""),
+    ]);
     let report = edit(&backend, &path("/w/f"), "a", "A", false)
         .await
         .unwrap();
-    assert_eq!((report.replaced, backend.calls()), (1, 2));
+    assert_eq!((report.replaced, backend.calls()), (1, 4));
     let last = backend.seen.lock().unwrap().pop().unwrap();
     assert_eq!(last.stdin.unwrap(), "a b cA b c");
-    let busy = Scripted::new(vec![(Status::Exited(67), &b""[..]); 30]).files(vec![&b"a"[..]; 30]);
+    let busy = Scripted::new((0..60).map(|n| {
+        if n % 2 == 0 {
+            (OK, &b"=a"[..])
+        } else {
+            raced.clone()
+        }
+    }));
     let e = edit(&busy, &path("/w/f"), "a", "A", false)
         .await
         .unwrap_err();
     assert_eq!(e.kind(), ErrorKind::Conflict);
     assert!(busy.calls() < 30);
     // The script has waited for the lock already.
-    let held = Scripted::new(vec![(Status::Exited(72), &b""[..]); 2]).files(vec![&b"a"[..]; 2]);
+    let held = Scripted::new(vec![(Status::Exited(72), &b""[..]); 2]);
     let e = edit(&held, &path("/w/f"), "a", "A", false)
         .await
         .unwrap_err();
     assert_eq!((e.kind(), held.calls()), (ErrorKind::Conflict, 1));
+}
+
+#[tokio::test]
+async fn an_edit_is_one_command_unless_only_the_content_can_tell() {
+    let edit = async |answers: &[&'static [u8]], old: &str, new: &str, all| {
+        let backend = Scripted::new(answers.iter().map(|a| (OK, *a))).files([&b"a\0b"[..]]);
+        let result = edit(&backend, &path("/w/f"), old, new, all).await;
+        let result = result.map(|report| report.replaced).map_err(|e| e.kind());
+        (result, backend.seen.into_inner().unwrap())
+    };
+    let (result, seen) = edit(&[b"1"], "a\r\nb", "c\r\nd", false).await;
+    assert_eq!((result, seen.len()), (Ok(1), 1));
+    let Program::Argv(argv) = &seen[0].program else {
+        panic!("{seen:?}")
+    };
+    assert_eq!(argv[6..], ["text", "3", "3", "a\nb", "c\nd", ""]);
+    assert_eq!(seen[0].stdin, None);
+    for (answers, all, expected, calls) in [
+        (&[&b"7"[..]][..], true, Ok(7), 1),
+        (&[b"7"], false, Err(ErrorKind::NotUnique), 1),
+        (&[b"0"], true, Err(ErrorKind::NoMatch), 1),
+        (&[b""], true, Err(ErrorKind::Protocol), 1),
+        (&[b"1 2"], true, Err(ErrorKind::Protocol), 1),
+        (&[b"="], true, Err(ErrorKind::NoMatch), 1),
+        (&[b"=a\r\na", b""], true, Ok(2), 2),
+    ] {
+        let (result, seen) = edit(answers, "a", "b", all).await;
+        assert_eq!((result, seen.len()), (expected, calls), "{answers:?}");
+    }
+    // What can't travel as an argument.
+    for (old, new) in [("a\0", ""), ("a", "\0"), ("a", &"x".repeat(100 << 10))] {
+        let (result, seen) = edit(&[b""], old, new, false).await;
+        assert_eq!((result, seen.len()), (Ok(1), 1), "{old:?}");
+        assert!(seen[0].stdin.is_some());
+    }
 }
 
 #[tokio::test]
