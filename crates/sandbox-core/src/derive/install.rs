@@ -58,13 +58,14 @@ elif [ ! -d "$d" ]; then
   esac
 fi
 cd -- "$d" 2>/dev/null || exit 62
-d=$(pwd -P; printf .); d=${d%??}
 f=./${p##*/}
 
 k= t= r=
 clean() {
-  [ -z "$k" ] || rm -f -- "$k"
-  [ -z "$t" ] || rm -f -- "$t" "$t.old" "$t.new"
+  set --
+  [ -z "$k" ] || set -- "$k"
+  [ -z "$t" ] || set -- "$@" "$t" "$t.old" "$t.new"
+  [ "$#" = 0 ] || rm -f -- "$@"
 }
 trap clean EXIT; trap 'exit 69' HUP INT TERM
 
@@ -73,16 +74,25 @@ for t in "./.sandbox-$2.tmp" "${TMPDIR:-/tmp}/.sandbox-$2.tmp" "/dev/shm/.sandbo
   [ -z "$t" ] || e=$( { : >>"$t"; } 2>&1 ) && break
 done
 [ -n "$t" ] || fail "$e"
-case $3 in
-  drop) exit 0 ;;
-  parts|text) ;;
-  *)
-    [ "$(($(wc -c <"$t")))" = "$([ "$3" = part ] && echo "$4" || echo 0)" ] || exit 71
-    e=$(cat 2>&1 >>"$t") || fail "$e"
-    ;;
+case $3:$4 in
+  drop:*) exit 0 ;;
+  parts:*|text:*) ;;
+  part:0) [ ! -s "$t" ] || exit 71 ;;
+  part:*) [ "$(($(wc -c <"$t")))" = "$4" ] || exit 71 ;;
+  *) [ ! -s "$t" ] || exit 71 ;;
 esac
-c=$4; [ "$3" != parts ] || c=0
-[ "$3" = text ] || [ "$(($(wc -c <"$t")))" = "$((c+$5))" ] || exit 71
+case $3 in parts|text) ;; *) e=$(cat 2>&1 >>"$t") || fail "$e" ;; esac
+# Of the temporary file, the directory, and the target, if it is there.
+know() {
+  [ "$#" -ge 8 ] || fail "stat: $*"
+  sent=$1 dir=$7-$8 size=${9-} links=${10-} file=${11-}-${12-}
+}
+know $(stat -c '%s %h %d %i' -- "$t" . "$f" 2>/dev/null)
+case $3 in
+  text) ;;
+  edit|part) [ "$sent" = "$(($4+$5))" ] || exit 71 ;;
+  *) [ "$sent" = "$5" ] || exit 71 ;;
+esac
 if [ "$3" = part ]; then t=; exit 0; fi
 n=$t
 if [ "$3" = edit ]; then
@@ -122,21 +132,33 @@ lock() {
 }
 start "$$"; me=$$:$s
 # Two names of one file share a lock; it keeps its inode, for it is written in place.
-i=$([ ! -e "$f" ] || stat -c '%h %d %i' -- "$f")
-case $i in
-  ''|1\ *|*[!0-9\ ]*)
-    for h in cksum md5sum sha256sum; do ! command -v "$h" >/dev/null 2>&1 || break; done
-    i=$(printf %s "$d/$f" | "$h" 2>/dev/null); i=p-${i%% *}
+i=i-$file
+case $links in
+  ''|1|*[!0-9]*)
+    i=${f#./}
+    case $i:${#i} in
+      *[!A-Za-z0-9._-]*:*|*:???|*:[5-9]?)
+        for h in cksum md5sum sha256sum; do ! command -v "$h" >/dev/null 2>&1 || break; done
+        i=$(printf %s "$i" | "$h" 2>/dev/null); i=${i%% *}
+        ;;
+    esac
+    i=n-$dir-$i
     ;;
-  *) i=i-${i#* }; i=${i%% *}-${i##* } ;;
 esac
 lock "/tmp/.sandbox-lock-$i" || lock "./.sandbox-lock-$i" || lock "/dev/shm/.sandbox-lock-$i" ||
   case $3 in edit|text) exit 62 ;; esac
 
+# Of the target, the directory, and what replaces the former.
+facts() {
+  mode= sticky= like= other=
+  [ "$#" = 18 ] || return 0
+  mode=$1 sticky=$7 like="$2 $3 $4 $5" fresh=${13} other="${14} ${15} ${16} ${17}" sent=${18}
+}
+stats() { facts $(stat -c '%a %u %g %d %h %s' -- "$f" . "$n" 2>/dev/null); }
+case $3 in edit|text) [ -e "$f" ] || gone "$p" ;; esac
 if [ "$3" = text ]; then
-  s=$(stat -c %s -- "$f" 2>/dev/null) || gone "$d/$f"
-  if [ "$s" -gt 0 ] && [ "$s" -le 262144 ]; then
-    r=$(old=$6 new=$7 to=$t size=$s awk '
+  if [ "${size:-0}" -gt 0 ] && [ "$size" -le 262144 ]; then
+    r=$(old=$6 new=$7 to=$t size=$size awk '
       BEGIN { RS = "\r"; ORS = ""; old = ENVIRON["old"]; new = ENVIRON["new"]; to = ENVIRON["to"] }
       NR == 1 {
         whole = length($0) == ENVIRON["size"] + 0
@@ -148,9 +170,13 @@ if [ "$3" = text ]; then
       }
       END { if (NR == 1 && whole && n < 1000) print n + 0 }
     ' <"$f" 2>/dev/null)
+    stats
+    case $r in
+      ''|*[!0-9]*) r= ;;
+      0) ;;
+      *) [ "$sent" = "$((size+r*($5-$4)))" ] || r= ;;
+    esac
   fi
-  case $r in *[!0-9]*) r= ;; esac
-  [ -z "$r" ] || [ "$r" = 0 ] || [ "$(($(wc -c <"$t")))" = "$((s+r*($5-$4)))" ] || r=
   case $r in
     '')
       head -c 1 -- "$f" >/dev/null 2>&1 || exit 62
@@ -163,7 +189,6 @@ if [ "$3" = text ]; then
   esac
 fi
 if [ "$3" = edit ]; then
-  [ -e "$f" ] || gone "$d/$f"
   if command -v cmp >/dev/null 2>&1; then
     cmp -s -- "$t.old" "$f" || { head -c 1 -- "$f" >/dev/null 2>&1 || exit 62; exit 67; }
   else
@@ -189,14 +214,16 @@ fi
 ok() { printf %s "$r"; exit 0; }
 # A running program can't be opened for writing, yet may be replaced.
 e=$( { : >>"$f"; } 2>&1 ) || case $e in *'ext file busy'*) ;; *) fail "$e" ;; esac
-facts() { stat -c '%a %u %g %d %h' -- "$1" 2>/dev/null; }
-a=$(facts "$f")
-case $n:$(stat -c %a . 2>/dev/null) in
-  ./*:[1357]???) ;;
-  ./*)
-    chmod "${a%% *}" "$n" 2>/dev/null && [ "$(facts "$n")" = "$a" ] &&
-      mv -f -- "$n" "$f" 2>/dev/null && ok
-    ;;
+[ "$3" = text ] || stats
+# Special bits may be lost without a word.
+moded() {
+  [ "$mode" != "$fresh" ] || return 0
+  chmod "$mode" "$n" 2>/dev/null || return 1
+  case $mode in ????*) [ "$(stat -c %a -- "$n" 2>/dev/null)" = "$mode" ] ;; esac
+}
+case $n:$sticky in
+  ./*:[1357]???|*:) ;;
+  ./*) [ "$like" = "$other" ] && moded && mv -f -- "$n" "$f" 2>/dev/null && ok ;;
 esac
 e=$( { cat -- "$n" >"$f"; } 2>&1 ) || fail "$e"
 ok"#
