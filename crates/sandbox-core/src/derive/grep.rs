@@ -22,9 +22,8 @@ able() {
   [ "$?" -le 1 ] || exit 73
 }
 batch='
-t=$1 k=$2; shift 2
-count() { grep -c -h -a -F -m "$k" -e "$t" -- "$@" 2>/dev/null; }
-words() { w=$#; c="$* "; }
+t=$1 m=$2; shift 2
+count() { grep -c -h -a -F -m "$m" -e "$t" -- "$@" 2>/dev/null; }
 # Whether one of them has a NUL in front, or can not be looked at.
 binary() {
   q=; [ "$#" = 1 ] || q=-q
@@ -43,17 +42,19 @@ emit() {
   printf "%s\0" "$b" "$#" "$h"
   if [ "$#" -gt 0 ]; then
     printf "%s\0" "$@"
-    grep -n -h -a -F -m "$k" -e "$t" -- "$@" 2>/dev/null | cut -b 1-8240
+    grep -n -h -a -F -m "$m" -e "$t" -- "$@" 2>/dev/null | cut -b 1-8240
   fi
   printf "\0"
   b=0 h=
 }
-words $(count "$@")
+# NUMBER:COUNT of each file that is hit, and last one number more, with `end`.
+hits=$({ count "$@"; echo end; } | grep -n -v -x 0)
+w=${hits%:end} w=$((${w##*[!0-9]}-1))
 # Fewer counts than files: some can not be read. r tells how they are found out. No count at all
 # may mean that this grep can not do it.
-r=0 b=0 h= first=1
+r=0
 if [ "$w" != "$#" ]; then
-  if [ "$w" = 0 ]; then
+  if [ "$w" -le 0 ]; then
     printf "\n" | grep -c -h -a -F -m 1 -e "$t" >/dev/null 2>&1
     [ "$?" -le 1 ] || exit 1
   fi
@@ -61,18 +62,27 @@ if [ "$w" != "$#" ]; then
   for f in "$@"; do [ ! -r "$f" ] || n=$((n+1)); done
   [ "$n" = "$w" ] || r=2
 fi
-for f in "$@"; do
-  [ -z "$first" ] || { first=; set --; }
-  case $r in
-    1) [ -r "$f" ] || { b=$((b+1)); continue; } ;;
-    2) c=$(count "$f"); case $c in ""|*[!0-9]*) b=$((b+1)); continue ;; esac; c="$c " ;;
-  esac
-  i=${c%% *} c=${c#* }
-  [ "$i" -gt 0 ] || continue
-  h="$h $i"; set -- "$@" "$f"
-  [ "$#" -lt 200 ] || { emit "$@"; set --; }
+readable() {
+  if [ "$r" = 1 ]; then [ -r "$1" ]; return; fi
+  case $(count "$1") in ""|*[!0-9]*) return 1 ;; esac
+}
+# j of the first k files can be read. Nothing is cut off a list for each file: lists may be long.
+b=0 h= l= n=0 j=0 k=0
+for x in $hits; do
+  i=${x#*:} x=${x%%:*}
+  if [ "$r" = 0 ]; then
+    k=$x
+  else
+    while [ "$j" -lt "$x" ] && [ "$k" -lt "$#" ]; do
+      k=$((k+1)); eval "f=\${$k}"
+      if readable "$f"; then j=$((j+1)); else b=$((b+1)); fi
+    done
+  fi
+  [ "$i" != end ] || break
+  l="$l \"\${$k}\"" h="$h $i" n=$((n+1))
+  [ "$n" -lt 200 ] || { eval "emit $l"; l= n=0; }
 done
-[ "$#" -gt 0 ] && [ -z "$first" ] && emit "$@"
+[ "$n" = 0 ] || eval "emit $l"
 [ "$b" = 0 ] || printf "%s\0" "$b" 0 "" ""
 exit 0'
 if [ ! -d "$p" ]; then
