@@ -191,9 +191,12 @@ impl Container {
             match self.route.look(&name).await? {
                 Look::Running | Look::Ended(_) => return Ok(()),
                 Look::NotYet => sleep(Duration::from_millis(5)).await,
-                Look::NeverStarted => {
+                unclear @ (Look::NeverStarted | Look::Unclear(_)) => {
                     while let Some(Ok((_, bytes))) = output.next().await {
                         words.extend_from_slice(&bytes);
+                    }
+                    if unclear != Look::NeverStarted && !exec::no_start(&words) {
+                        return Ok(());
                     }
                     return Err(self.never_started(&words).await);
                 }
@@ -254,7 +257,7 @@ impl Container {
             let printed = printed.finish();
             loop {
                 match self.route.look(&name).await? {
-                    Look::Ended(code) => return Ok((code, printed)),
+                    Look::Ended(code) | Look::Unclear(code) => return Ok((code, printed)),
                     Look::NeverStarted => return Err(self.never_started(printed.bytes()).await),
                     Look::NotYet | Look::Running => sleep(Duration::from_millis(5)).await,
                 }

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use async_trait::async_trait;
 use bollard::container::LogOutput;
 use bollard::exec::StartExecResults;
-use bollard::models::ExecConfig;
+use bollard::models::{ExecConfig, ExecInspectResponse};
 use bytes::Bytes;
 use futures_util::{Stream as FuturesStream, StreamExt as _};
 use sandbox_core::{Error, ErrorKind, Result, Stream, shell};
@@ -70,6 +70,8 @@ pub(crate) enum Look {
     NeverStarted,
     /// It ended with this code; a signal is 128 more.
     Ended(i32),
+    /// As [`Ended`](Self::Ended), or it never started: [`no_start`] tells by what it printed.
+    Unclear(i32),
 }
 
 /// A way to run programs in one container.
@@ -139,17 +141,33 @@ impl Route for EngineExec {
     }
 
     async fn look(&self, name: &str) -> Result<Look> {
-        let seen = self.engine.exec_inspect(name).await?;
-        let pid = seen.pid.unwrap_or(0);
-        Ok(match (seen.running, seen.exit_code) {
-            (Some(true), _) if pid > 0 => Look::Running,
-            (Some(true), _) | (_, None) => Look::NotYet,
-            (_, Some(_)) if pid == 0 => Look::NeverStarted,
-            (_, Some(code)) => {
-                Look::Ended(i32::try_from(code).map_err(|_| error::garbled("look at a command"))?)
-            }
-        })
+        seen(&self.engine.exec_inspect(name).await?)
     }
+}
+
+fn seen(exec: &ExecInspectResponse) -> Result<Look> {
+    let pid = exec.pid.unwrap_or(0);
+    let code = |code| i32::try_from(code).map_err(|_| error::garbled("look at a command"));
+    Ok(match (exec.running, exec.exit_code) {
+        (Some(true), _) if pid > 0 => Look::Running,
+        (Some(true), _) | (_, None) => Look::NotYet,
+        (_, Some(n)) if pid > 0 => Look::Ended(code(n)?),
+        // Podman has no pid of what has ended, and a code of 0 of what has not been started.
+        // Docker's execs can be removed long after their end only.
+        (_, Some(n)) if exec.can_remove == Some(true) => match code(n)? {
+            n @ 125..=127 => Look::Unclear(n),
+            n => Look::Ended(n),
+        },
+        (_, Some(0)) => Look::NotYet,
+        (_, Some(_)) => Look::NeverStarted,
+    })
+}
+
+/// Whether Podman's words stand in the place of a program's output: it could not be started. A
+/// program that prints the same and ends with the same code is taken for one that was not.
+pub(crate) fn no_start(printed: &[u8]) -> bool {
+    let words = String::from_utf8_lossy(printed);
+    words.starts_with("Error: ") && words.contains("OCI runtime")
 }
 
 /// The engine tells some reasons for not starting a program in its answer.
@@ -234,6 +252,54 @@ mod tests {
             ("who knows", ErrorKind::Unexpected),
         ] {
             assert_eq!(never_started(words).kind(), kind, "{words}");
+        }
+    }
+
+    #[test]
+    fn both_engines_are_understood() {
+        let look = |running, code, pid, can_remove| {
+            let exec = ExecInspectResponse {
+                running: Some(running),
+                exit_code: code,
+                pid,
+                can_remove: Some(can_remove),
+                ..ExecInspectResponse::default()
+            };
+            seen(&exec).unwrap()
+        };
+        // As Docker 20.10 and Podman 4.3 answer: before, during, after, and in vain.
+        assert_eq!(look(false, None, Some(0), false), Look::NotYet);
+        assert_eq!(look(true, None, Some(7), false), Look::Running);
+        assert_eq!(look(false, Some(3), Some(7), false), Look::Ended(3));
+        assert_eq!(look(false, Some(127), Some(7), false), Look::Ended(127));
+        assert_eq!(look(false, Some(126), Some(0), false), Look::NeverStarted);
+        assert_eq!(look(false, Some(0), Some(0), false), Look::NotYet);
+        assert_eq!(look(true, Some(0), Some(7), false), Look::Running);
+        assert_eq!(look(false, Some(0), Some(0), true), Look::Ended(0));
+        assert_eq!(look(false, Some(3), Some(0), true), Look::Ended(3));
+        assert_eq!(look(false, Some(127), Some(0), true), Look::Unclear(127));
+        let huge = ExecInspectResponse {
+            exit_code: Some(i64::MAX),
+            pid: Some(1),
+            ..ExecInspectResponse::default()
+        };
+        assert_eq!(seen(&huge).unwrap_err().kind(), ErrorKind::Protocol);
+    }
+
+    #[test]
+    fn podman_s_words_are_told_from_a_program_s() {
+        let never = "Error: runc: exec failed: unable to start container process: chdir to cwd \
+                     (\"/none\") set in config.json failed: no such file or directory: OCI runtime \
+                     attempted to invoke a command that was not found\n";
+        assert!(no_start(never.as_bytes()));
+        assert_eq!(never_started(never).kind(), ErrorKind::NotFound);
+        for own in [
+            "",
+            "sh: nope: not found\n",
+            "x Error: OCI runtime",
+            "Error: nope\n",
+        ] {
+            assert!(!no_start(own.as_bytes()), "{own:?}");
         }
     }
 

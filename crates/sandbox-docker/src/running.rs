@@ -13,7 +13,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::time::{sleep, timeout};
 
 use crate::container::Container;
-use crate::exec::{Input, Launch, Look, Output};
+use crate::exec::{self, Input, Launch, Look, Output};
 use crate::stop;
 
 /// How often a quiet command is looked at: its leader may have ended while a child of it holds the
@@ -87,6 +87,8 @@ pub(crate) struct Running<'a> {
     fed: bool,
     words: Vec<u8>,
     printed: bool,
+    /// Whether it may not have been started, though it has a code.
+    unclear: bool,
     guard: Guard,
 }
 
@@ -182,6 +184,7 @@ impl<'a> Running<'a> {
             fed: false,
             words: Vec::new(),
             printed: false,
+            unclear: false,
             guard,
         })
     }
@@ -201,7 +204,8 @@ impl<'a> Running<'a> {
         loop {
             match self.container.route.look(&self.name).await? {
                 Look::NotYet => {}
-                Look::Running | Look::Ended(_) => return Ok(()),
+                // What is unclear is told at its end, by the output.
+                Look::Running | Look::Ended(_) | Look::Unclear(_) => return Ok(()),
                 Look::NeverStarted => {
                     self.drain_words().await;
                     return Err(self.never_started().await);
@@ -248,6 +252,10 @@ impl<'a> Running<'a> {
                 () = tokio::time::sleep_until(look_at), if exit.is_none() => {
                     match self.container.route.look(&self.name).await {
                         Ok(Look::Ended(code)) => exit = Some(Exit::now(code)),
+                        Ok(Look::Unclear(code)) => {
+                            self.unclear = true;
+                            exit = Some(Exit::now(code));
+                        }
                         Ok(Look::NeverStarted) => {
                             self.drain_words().await;
                             return Err(self.never_started().await);
@@ -324,6 +332,9 @@ impl<'a> Running<'a> {
     /// The leader has ended with `code`.
     async fn finish(&mut self, code: i32) -> Result<Ending> {
         self.disarm();
+        if self.unclear && exec::no_start(&self.words) {
+            return Err(self.never_started().await);
+        }
         // A container killed in the middle of a command leaves 137 too.
         if code == 137
             && let Some(why) = self.container.died().await

@@ -33,7 +33,7 @@ pub(crate) async fn stop(container: &Container, name: &str, target: &Target) -> 
     loop {
         match kill_tree(container, target).await {
             Ok(true) => match container.route.look(name).await {
-                Ok(Look::Ended(_) | Look::NeverStarted) => return Ok(()),
+                Ok(Look::Ended(_) | Look::Unclear(_) | Look::NeverStarted) => return Ok(()),
                 Err(e) if is_final(&e) => return Err(e),
                 Ok(_) | Err(_) => {}
             },
@@ -68,7 +68,7 @@ pub(crate) async fn abandoned(container: &Container, name: &str, target: &Target
         match container.route.look(name).await {
             Ok(Look::NotYet) if dropped.elapsed() < MAY_START => {}
             Ok(Look::NotYet | Look::NeverStarted) => return Ok(()),
-            Ok(Look::Running | Look::Ended(_)) => break,
+            Ok(Look::Running | Look::Ended(_) | Look::Unclear(_)) => break,
             Err(e) if e.kind() == ErrorKind::SandboxGone => return Ok(()),
             Err(_) if dropped.elapsed() < MAY_START => {}
             Err(e) => return Err(e),
