@@ -25,8 +25,10 @@ cases! { "execute":
     a_final_backslash_is_a_backslash;
     exit_on_error_ends_the_command minimal;
     a_command_may_redirect_all_its_output minimal;
+    a_command_may_close_its_output_and_go_on minimal;
     exit_traps_run minimal;
     text_is_passed_on_untouched minimal;
+    text_is_never_an_option_of_the_shell minimal;
     no_positional_parameter_is_set minimal;
     text_beyond_the_argument_limit_works minimal;
     text_of_two_megabytes_works;
@@ -216,6 +218,21 @@ async fn a_command_may_redirect_all_its_output(cx: Cx) -> CaseResult {
     Ok(())
 }
 
+async fn a_command_may_close_its_output_and_go_on(cx: Cx) -> CaseResult {
+    for text in ["exec >&- 2>&-", "exec <&- >&- 2>&-", "exec >/dev/null 2>&1"] {
+        let r = cx
+            .sh(&format!("rm -f end; {text}; sleep 0.7; : >end; exit 4"))
+            .await?;
+        check_eq!(
+            (r.output().as_str(), r.status),
+            ("", Status::Exited(4)),
+            "{text}"
+        );
+        check!(cx.exists("end").await?, "`{text}`: the call ended before");
+    }
+    Ok(())
+}
+
 async fn exit_traps_run(cx: Cx) -> CaseResult {
     let r = cx.raw("trap 'echo bye' EXIT; true").await?;
     check_eq!(
@@ -229,6 +246,31 @@ async fn text_is_passed_on_untouched(cx: Cx) -> CaseResult {
     let text = "printf '%s\\n' '&lt; &amp;' '{0} %s' \"it's\" '${x}' 'a  b' '\u{e9}'";
     let right = "&lt; &amp;\n{0} %s\nit's\n${x}\na  b\n\u{e9}\n";
     check_eq!(cx.raw(text).await?.stdout, right);
+    Ok(())
+}
+
+async fn text_is_never_an_option_of_the_shell(cx: Cx) -> CaseResult {
+    for text in [
+        "-x",
+        "-c",
+        "-i; echo x",
+        "--help",
+        "--",
+        "-",
+        "+x",
+        "-v 'a b'",
+    ] {
+        let plain = cx.raw(text).await?;
+        let elsewhere = cx.sh(text).await?;
+        let with_argument = cx.sandbox.execute(Command::shell(text).arg("a")).await?;
+        for r in [plain, elsewhere, with_argument] {
+            let right = match text {
+                "-i; echo x" => ("x\n".to_owned(), Status::Exited(0)),
+                _ => (String::new(), Status::Exited(127)),
+            };
+            check_eq!((r.stdout.to_text(), r.status), right, "{text:?}");
+        }
+    }
     Ok(())
 }
 

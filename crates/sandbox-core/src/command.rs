@@ -85,7 +85,12 @@ impl Command {
                 Program::Argv(argv)
             }
             Program::Shell(text) => {
-                let mut argv = vec!["sh".to_owned(), "-c".to_owned(), text, "sh".to_owned()];
+                let mut argv = vec!["sh".to_owned(), "-c".to_owned()];
+                // To the shell it would be options.
+                if text.starts_with(['-', '+']) {
+                    argv.push("--".to_owned());
+                }
+                argv.extend([text, "sh".to_owned()]);
                 argv.extend(args.into_iter().map(Into::into));
                 Program::Argv(argv)
             }

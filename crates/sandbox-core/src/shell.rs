@@ -27,7 +27,8 @@ pub fn join<S: AsRef<str>>(words: impl IntoIterator<Item = S>) -> String {
     words.join(" ")
 }
 
-/// The argv that runs shell text of any length with the semantics of `sh -c TEXT`.
+/// The argv that runs shell text of any length with the semantics of `sh -c TEXT`, whatever it
+/// begins with: to a shell that is not told otherwise, text that begins with `-` or `+` is options.
 ///
 /// Text beyond [`MAX_ARGUMENT`] travels in parts and is put together by the shell itself. The
 /// arguments of one program are bounded in sum too, by Linux at 2 MiB by default: core moves text
@@ -35,7 +36,10 @@ pub fn join<S: AsRef<str>>(words: impl IntoIterator<Item = S>) -> String {
 pub fn shell_argv(text: &str) -> Vec<String> {
     let mut argv = vec!["sh".to_owned(), "-c".to_owned()];
     if text.len() <= MAX_ARGUMENT {
-        argv.push(text.to_owned());
+        if text.starts_with(['-', '+']) {
+            argv.push("--".to_owned());
+        }
+        argv.extend([text.to_owned(), "sh".to_owned()]);
         return argv;
     }
     let mut parts = Vec::new();

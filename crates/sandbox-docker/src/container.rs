@@ -133,9 +133,6 @@ impl Container {
                 let mut argv = shell::shell_argv(text);
                 // By its path, whatever PATH is; its name for itself stays.
                 "/bin/sh".clone_into(&mut argv[0]);
-                if argv.len() == 3 {
-                    argv.push("sh".to_owned());
-                }
                 argv
             }
             // A shell finds the program and gives the usual codes and words if it can't; to the

@@ -304,6 +304,10 @@ impl Machine {
         env.extend(self.env.clone());
         env.extend(command.env.clone());
         let args = match &command.program {
+            // To the shell it would be options.
+            Program::Shell(text) if text.starts_with(['-', '+']) => {
+                ["-c", "--", text].map(str::to_owned).to_vec()
+            }
             Program::Shell(text) => vec!["-c".to_owned(), text.clone()],
             Program::Argv(argv) => argv_args(argv),
             other => {

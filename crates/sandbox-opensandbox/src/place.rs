@@ -162,9 +162,6 @@ pub(crate) fn argv(command: &Command) -> Result<Vec<String>> {
     // By its path, whatever PATH is; its name for itself stays.
     let shell = |mut argv: Vec<String>| {
         "/bin/sh".clone_into(&mut argv[0]);
-        if argv.len() == 3 {
-            argv.push("sh".to_owned());
-        }
         argv
     };
     match &command.program {
