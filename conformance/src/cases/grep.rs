@@ -42,6 +42,7 @@ cases! { "grep":
     what_cannot_be_read_is_told needs(FILE_OWNERS);
     links_are_not_followed minimal;
     special_files_are_skipped needs(FIFOS);
+    files_that_come_and_go_hide_no_other;
     thousands_of_hits_all_come;
     many_files_are_searched;
     the_whole_file_system_can_be_searched;
@@ -517,6 +518,42 @@ async fn special_files_are_skipped(cx: Cx) -> CaseResult {
         start.elapsed()
     );
     Ok(())
+}
+
+async fn files_that_come_and_go_hide_no_other(cx: Cx) -> CaseResult {
+    let steady: Vec<String> = (0..40).map(|i| format!("steady/{i:02}:1:needle")).collect();
+    cx.ok("mkdir steady; for i in 0 1 2 3; do for j in 0 1 2 3 4 5 6 7 8 9; do echo needle >steady/$i$j; done; done")
+        .await?;
+    // Some are there for a moment, one grows and shrinks, until it is told to stop.
+    let churn = "i=0; while ! [ -e stop ] && [ $i -lt 100000 ]; do echo needle >v$i; mkdir d$i; \
+                 echo needle >d$i/f; echo needle >>grows; [ $((i%50)) != 0 ] || : >grows; \
+                 rm -rf v$((i-20)) d$((i-20)); i=$((i+1)); done";
+    let looking = async {
+        for _ in 0..8 {
+            let found = cx
+                .sandbox
+                .grep("needle", &cx.dir, GrepOptions::default())
+                .await?;
+            check_eq!(found.gaps, vec![]);
+            let found: Vec<String> = brief(&cx, &found)
+                .into_iter()
+                .filter(|hit| hit.starts_with("steady/"))
+                .collect();
+            check_eq!(found, steady);
+            let found = cx.sandbox.glob("[0-9][0-9]", &cx.dir).await?;
+            check_eq!((found.paths.len(), found.gaps), (40, vec![]));
+            cx.sandbox.ls(&cx.dir).await?;
+        }
+        Ok(())
+    };
+    let both = async {
+        let looked: CaseResult = looking.await;
+        cx.put([("stop", b"")]).await?;
+        looked
+    };
+    let (churned, looked) = tokio::join!(cx.sh(churn), both);
+    churned?;
+    looked
 }
 
 async fn thousands_of_hits_all_come(cx: Cx) -> CaseResult {

@@ -13,16 +13,22 @@ use crate::{Error, ErrorKind, Result, SandboxBackend, SandboxPath, defaults};
 /// are hit, so no output has to be told apart by names. A batch prints how many files it could not
 /// read, how many are hit, their counts, their names, the lines as `NUMBER:LINE`, a NUL; a large
 /// one does so in parts.
+///
+/// Where files change, counts are soon wrong. So `NUMBER:each` in place of the number of lines has
+/// the lines of each file by themselves, with `?` for their count: they end at the NUL, and one in
+/// them is made a byte that is no UTF-8.
+///
+/// What is not there any more holds nothing and is no gap.
 const GREP: &str = script!(
     enter!(),
-    r#"need grep head tr cut
+    r#"need grep head tr cut wc
 able() {
   printf 'a\n' | grep -c -h -a -F -m 1 -e a >/dev/null 2>&1 || { printf 'grep -c -h -a -F -m'; exit 68; }
   printf '\n' | grep -c -F -e "$a" >/dev/null 2>&1
   [ "$?" -le 1 ] || exit 73
 }
 batch='
-t=$1 m=$2; shift 2
+t=$1 m=${2%:*} each=; [ "$m" = "$2" ] || each=1; shift 2
 count() { grep -c -h -a -F -m "$m" -e "$t" -- "$@" 2>/dev/null; }
 # Whether one of them has a NUL in front, or can not be looked at.
 binary() {
@@ -30,6 +36,7 @@ binary() {
   q=$({ head $q -c 8192 -- "$@" 2>/dev/null || printf "\0"; } | tr -dc "\000" | wc -c)
   [ "$((q))" != 0 ]
 }
+lines() { grep -n -h -a -F -m "$m" -e "$t" -- "$@" 2>/dev/null | cut -b 1-8240; }
 # Prints the files that are hit, without the binary ones; h holds their counts.
 emit() {
   if binary "$@"; then
@@ -42,11 +49,21 @@ emit() {
   printf "%s\0" "$b" "$#" "$h"
   if [ "$#" -gt 0 ]; then
     printf "%s\0" "$@"
-    grep -n -h -a -F -m "$m" -e "$t" -- "$@" 2>/dev/null | cut -b 1-8240
+    lines "$@"
   fi
   printf "\0"
   b=0 h=
 }
+# What one file by itself holds.
+emit_one() {
+  ! binary "$1" || return
+  printf "%s\0" "$b" 1 "?" "$1"
+  lines "$1" | tr "\000" "\377"
+  printf "\0"
+  b=0
+}
+missed() { [ ! -e "$1" ] || b=$((b+1)); }
+b=0 h=
 # NUMBER:COUNT of each file that is hit, and last one number more, with `end`.
 hits=$({ count "$@"; echo end; } | grep -n -v -x 0)
 w=${hits%:end} w=$((${w##*[!0-9]}-1))
@@ -66,8 +83,18 @@ readable() {
   if [ "$r" = 1 ]; then [ -r "$1" ]; return; fi
   case $(count "$1") in ""|*[!0-9]*) return 1 ;; esac
 }
+if [ -n "$each" ] && [ "$r" != 0 ]; then
+  hits=
+  for f in "$@"; do
+    case $(count "$f") in
+      ""|*[!0-9]*) missed "$f" ;;
+      0) ;;
+      *) emit_one "$f" ;;
+    esac
+  done
+fi
 # j of the first k files can be read. Nothing is cut off a list for each file: lists may be long.
-b=0 h= l= n=0 j=0 k=0
+l= n=0 j=0 k=0
 for x in $hits; do
   i=${x#*:} x=${x%%:*}
   if [ "$r" = 0 ]; then
@@ -75,10 +102,15 @@ for x in $hits; do
   else
     while [ "$j" -lt "$x" ] && [ "$k" -lt "$#" ]; do
       k=$((k+1)); eval "f=\${$k}"
-      if readable "$f"; then j=$((j+1)); else b=$((b+1)); fi
+      if readable "$f"; then j=$((j+1)); else missed "$f"; fi
     done
   fi
-  [ "$i" != end ] || break
+  if [ "$i" = end ]; then
+    # Not as many as before: something has changed, and the hits may be of other files.
+    [ "$r" = 0 ] || [ "$j" = "$w" ] || printf "?\0"
+    break
+  fi
+  if [ -n "$each" ]; then eval "emit_one \"\${$k}\""; continue; fi
   l="$l \"\${$k}\"" h="$h $i" n=$((n+1))
   [ "$n" -lt 200 ] || { eval "emit $l"; l= n=0; }
 done
@@ -94,7 +126,7 @@ find . "$@" -exec sh -c "$batch" sandbox "$a" "$b" {} + 2>/dev/null || { able; u
 end 0"#
 );
 
-/// How often a search in changing files is made again.
+/// How often files are searched that change while they are. The last time, file by file.
 const TRIES: usize = 2;
 
 /// The longest text to search, in bytes: it travels as an argument, next to others.
@@ -140,7 +172,8 @@ pub async fn grep(
     };
     let mut tries = 1;
     loop {
-        let run = search::run(path, &scope, [text, &per_file.to_string()]);
+        let each = if tries < TRIES { "" } else { ":each" };
+        let run = search::run(path, &scope, [text, &format!("{per_file}{each}")]);
         let run = run.budget(defaults::GREP_TIME);
         let answer = script::run(backend, GREP, run).await?;
         match search.parse(&answer) {
@@ -212,7 +245,11 @@ impl Search<'_> {
         }
         sum.unreadable = sum.unreadable.saturating_add(number(unreadable)?);
         let files: usize = number(field(rest)?)?;
-        let counts: Vec<u64> = field(rest)?
+        let counts = field(rest)?;
+        if counts == b"?" && files == 1 {
+            return self.whole_file(rest, sum);
+        }
+        let counts: Vec<u64> = counts
             .split(|b| *b == b' ')
             .filter(|digits| !digits.is_empty())
             .map(number)
@@ -222,33 +259,10 @@ impl Search<'_> {
         }
         let names: Vec<&[u8]> = (0..files).map(|_| field(rest)).collect::<Result<_>>()?;
         for (name, count) in names.into_iter().zip(counts) {
-            let path = match self.file(name)? {
-                Found::Path(path) => Some(SandboxPath::new(path)?),
-                Found::NotUtf8 => {
-                    sum.not_utf8 += 1;
-                    None
-                }
-                _ => None,
-            };
+            let path = self.path(name, sum)?;
             let mut last = 0;
             for _ in 0..count {
-                let end = memchr::memchr(b'\n', rest).ok_or_else(|| garbled("a line"))?;
-                let (line, after) = rest.split_at(end);
-                *rest = &after[1..];
-                let colon = memchr::memchr(b':', line).ok_or_else(|| garbled("a line"))?;
-                let number: u64 = number(&line[..colon])?;
-                // The next file begins anew: a wrong count shows here.
-                if number <= last {
-                    return Err(garbled("the number of a line"));
-                }
-                last = number;
-                let (Some(path), Some((text, cut))) =
-                    (&path, matching_line(&line[colon + 1..], self.text))
-                else {
-                    continue;
-                };
-                sum.matches
-                    .push(GrepMatch::new(path.clone(), number, text, cut));
+                self.line(rest, path.as_ref(), &mut last, sum)?;
             }
         }
         if field(rest)?.is_empty() {
@@ -256,6 +270,56 @@ impl Search<'_> {
         } else {
             Err(garbled("the number of lines"))
         }
+    }
+
+    /// Reads the lines of one file, which end with the batch.
+    fn whole_file(&self, rest: &mut &[u8], sum: &mut Sum) -> Result<()> {
+        let path = self.path(field(rest)?, sum)?;
+        let mut lines = field(rest)?;
+        let mut last = 0;
+        while !lines.is_empty() {
+            self.line(&mut lines, path.as_ref(), &mut last, sum)?;
+        }
+        Ok(())
+    }
+
+    /// Where the next lines are, if that can be told and was asked for.
+    fn path(&self, name: &[u8], sum: &mut Sum) -> Result<Option<SandboxPath>> {
+        Ok(match self.file(name)? {
+            Found::Path(path) => Some(SandboxPath::new(path)?),
+            Found::NotUtf8 => {
+                sum.not_utf8 += 1;
+                None
+            }
+            _ => None,
+        })
+    }
+
+    /// Reads one line. `last` is the number of the one before it in the same file, or 0.
+    fn line(
+        &self,
+        rest: &mut &[u8],
+        path: Option<&SandboxPath>,
+        last: &mut u64,
+        sum: &mut Sum,
+    ) -> Result<()> {
+        let end = memchr::memchr(b'\n', rest).ok_or_else(|| garbled("a line"))?;
+        let (line, after) = rest.split_at(end);
+        *rest = &after[1..];
+        let colon = memchr::memchr(b':', line).ok_or_else(|| garbled("a line"))?;
+        let number: u64 = number(&line[..colon])?;
+        // The next file begins anew: a wrong count shows here.
+        if number <= *last {
+            return Err(garbled("the number of a line"));
+        }
+        *last = number;
+        if let (Some(path), Some((text, cut))) =
+            (path, matching_line(&line[colon + 1..], self.text))
+        {
+            sum.matches
+                .push(GrepMatch::new(path.clone(), number, text, cut));
+        }
+        Ok(())
     }
 
     /// The absolute path of a file that was hit.
@@ -382,6 +446,15 @@ mod tests {
     }
 
     #[test]
+    fn a_file_by_itself_needs_no_count() {
+        let answer = b"2\x001\x00?\x00./a\x001:needle\n7: needle\n\x000\x001\x00?\x00./gone\x00\x00\x000\x00";
+        let found = look(answer, None, 9, false).unwrap();
+        let numbers: Vec<_> = found.matches.iter().map(|m| m.line).collect();
+        assert_eq!(numbers, [1, 7]);
+        assert_eq!(found.gaps, [Gap::Unreadable(2)]);
+    }
+
+    #[test]
     fn as_many_as_asked_is_complete_and_one_more_is_not() {
         assert_eq!(
             look(TWO, None, 3, false).unwrap().gaps,
@@ -418,6 +491,9 @@ mod tests {
             b"0\x00999999999999\x00\x00\x00\x000\x00",
             b"0\x001\x00 18446744073709551615\x00./a\x00",
             b"\x000\x00x",
+            b"0\x002\x00?\x00./a\x00./b\x00\x00\x000\x00",
+            b"0\x001\x00?\x00./a\x002:needle\n1:needle\n\x00\x000\x00",
+            b"0\x001\x00?\x00./a\x001:needle\x00\x000\x00",
         ] {
             assert_eq!(
                 look(output, None, 9, false).unwrap_err().kind(),
