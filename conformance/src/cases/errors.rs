@@ -12,6 +12,7 @@ cases! { "errors":
     an_error_names_the_path minimal;
     an_error_is_one_line minimal;
     the_same_cause_has_the_same_kind_in_every_operation minimal;
+    a_loop_of_links_has_one_kind_in_every_operation minimal;
     what_will_not_change_is_not_to_be_retried minimal;
     a_batch_error_is_as_good_as_a_single_one minimal;
 }
@@ -103,6 +104,31 @@ async fn the_same_cause_has_the_same_kind_in_every_operation(cx: Cx) -> CaseResu
     )?;
     refused(s.write(&d, "x").await, ErrorKind::IsADirectory)?;
     refused(s.edit(&d, "a", "b", false).await, ErrorKind::IsADirectory)?;
+    Ok(())
+}
+
+async fn a_loop_of_links_has_one_kind_in_every_operation(cx: Cx) -> CaseResult {
+    cx.ok("ln -s a b; ln -s b a; ln -s self self").await?;
+    for name in ["a", "self"] {
+        let (s, p) = (&cx.sandbox, cx.path(name));
+        check!(s.upload(&p, "x").await.is_err(), "a loop was followed");
+        check!(s.download(&p).await.is_err(), "a loop was followed");
+        for e in [
+            s.ls(&p).await.err(),
+            s.read(&p, ReadOptions::default()).await.err(),
+            s.write(&p, "x").await.err(),
+            s.edit(&p, "x", "y", false).await.err(),
+            s.glob("*", &p).await.err(),
+            s.grep("x", &p, GrepOptions::default()).await.err(),
+        ] {
+            let Some(e) = e else {
+                return Err(crate::Failure::Wrong("a loop was followed".to_owned()));
+            };
+            check_eq!(e.kind(), ErrorKind::InvalidPath, "{e}");
+        }
+    }
+    cx.sandbox.delete(cx.path("self")).await?;
+    check_eq!(cx.ok("ls -A").await?, "a\nb\n");
     Ok(())
 }
 

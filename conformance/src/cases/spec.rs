@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use sandbox_core::{ErrorKind, GrepOptions, Mount, Network, Sandbox, SandboxSpec};
+use sandbox_core::{
+    Command, ErrorKind, GrepOptions, Mount, Network, ReadOptions, Sandbox, SandboxSpec,
+};
 
 use crate::check::refused;
 use crate::{CaseResult, Cx, Failure};
@@ -10,6 +12,8 @@ use crate::{CaseResult, Cx, Failure};
 cases! { "spec":
     variables_reach_commands_and_operations_or_are_refused;
     a_workdir_is_made_for_the_user_or_refused;
+    a_workdir_that_was_removed_stops_no_operation;
+    variables_that_tools_read_change_no_operation;
     a_user_runs_the_commands_or_is_refused;
     labels_are_told_or_refused;
     limits_are_taken_or_refused;
@@ -39,7 +43,7 @@ async fn variables_reach_commands_and_operations_or_are_refused(cx: Cx) -> CaseR
     if let Some(sandbox) = with(&cx, spec, "env").await? {
         let r = sandbox.execute("printf %s \"$KIT_SPEC\"").await?;
         check_eq!(r.stdout.to_text(), value);
-        let own = sandbox_core::Command::shell("echo \"$KIT_SPEC\"").env("KIT_SPEC", "own");
+        let own = Command::shell("echo \"$KIT_SPEC\"").env("KIT_SPEC", "own");
         check_eq!(sandbox.execute(own).await?.stdout, "own\n");
         // Another locale changes no operation.
         sandbox.write("/tmp/naïve-漢.txt", "süß\n").await?;
@@ -63,6 +67,108 @@ async fn a_workdir_is_made_for_the_user_or_refused(cx: Cx) -> CaseResult {
     {
         let r = sandbox.execute("pwd; echo x >f && cat f").await?;
         check_eq!(r.output(), "/tmp/kit work/dir\nx\n");
+        sandbox.kill().await?;
+    }
+    Ok(())
+}
+
+/// What an operation of each kind gives, in a directory that is empty.
+async fn operations(sandbox: &Sandbox, dir: &str) -> CaseResult {
+    let path = format!("{dir}/a b.txt");
+    sandbox.write(&path, "needle\nNeedle\n").await?;
+    check_eq!(
+        sandbox
+            .edit(&path, "needle", "needle: 1", false)
+            .await?
+            .replaced,
+        1
+    );
+    let page = sandbox.read(&path, ReadOptions::default()).await?;
+    check_eq!(page.text(), Some("needle: 1\nNeedle"));
+    sandbox.upload(format!("{dir}/u"), "1\r\n2\r\n").await?;
+    sandbox
+        .edit(format!("{dir}/u"), "1\n2", "3\n4", false)
+        .await?;
+    check_eq!(sandbox.download(format!("{dir}/u")).await?, "3\r\n4\r\n");
+    let names: Vec<String> = sandbox
+        .ls(dir)
+        .await?
+        .entries
+        .into_iter()
+        .map(|e| e.path.as_str().to_owned())
+        .collect();
+    check_eq!(names, [path.clone(), format!("{dir}/u")]);
+    let hits = sandbox.grep("needle", dir, GrepOptions::default()).await?;
+    let hits: Vec<_> = hits.matches.into_iter().map(|m| (m.line, m.text)).collect();
+    check_eq!(hits, [(1, "needle: 1".to_owned())]);
+    check_eq!(sandbox.glob("*.txt", dir).await?.paths.len(), 1);
+    let command = Command::shell("pwd; cat").cwd(dir).stdin("in");
+    check_eq!(
+        sandbox.execute(command).await?.stdout.to_text(),
+        format!("{dir}\nin")
+    );
+    sandbox.delete(&path).await?;
+    check_eq!(sandbox.ls(dir).await?.entries.len(), 1);
+    Ok(())
+}
+
+async fn a_workdir_that_was_removed_stops_no_operation(cx: Cx) -> CaseResult {
+    let spec = cx.spec.clone().workdir("/tmp/kit-workdir");
+    if let Some(sandbox) = with(&cx, spec, "workdir").await? {
+        sandbox
+            .execute("mkdir /tmp/kit-other && rmdir /tmp/kit-workdir")
+            .await?
+            .into_result()?;
+        operations(&sandbox, "/tmp/kit-other").await?;
+        refused(sandbox.execute("echo x").await, ErrorKind::NotFound)?;
+        // It can be made again.
+        sandbox.write("/tmp/kit-workdir/f", "x").await?;
+        check_eq!(sandbox.execute("cat f").await?.stdout, "x");
+        sandbox.kill().await?;
+    }
+    Ok(())
+}
+
+/// What tools, shells and loaders look at, with values that would change what they print.
+const READ_BY_TOOLS: &[(&str, &str)] = &[
+    ("BASH_ENV", "/tmp/kit-none"),
+    ("BLOCKSIZE", "1M"),
+    ("BLOCK_SIZE", "human-readable"),
+    ("CDPATH", "/tmp:/etc"),
+    ("COLUMNS", "10"),
+    ("ENV", "/tmp/kit-none"),
+    ("GREP_COLORS", "mt=01;31"),
+    ("GREP_OPTIONS", "-i"),
+    ("IFS", "/:.e"),
+    ("LC_ALL", "xx_YY.UTF-8"),
+    ("LS_COLORS", "x"),
+    ("OLDPWD", "/none"),
+    ("POSIXLY_CORRECT", "1"),
+    ("PWD", "/none"),
+    ("QUOTING_STYLE", "shell"),
+    ("TAR_OPTIONS", "--verbose"),
+    ("TIME_STYLE", "+x"),
+    ("TMPDIR", "/none"),
+    ("TZ", "Nowhere/None"),
+    ("a", "a"),
+    ("b", "b"),
+    ("d", "d"),
+    ("e", "e"),
+    ("f", "f"),
+    ("n", "n"),
+    ("p", "p"),
+    ("t", "t"),
+];
+
+async fn variables_that_tools_read_change_no_operation(cx: Cx) -> CaseResult {
+    let spec = READ_BY_TOOLS
+        .iter()
+        .fold(cx.spec.clone(), |spec, (name, value)| {
+            spec.env(*name, *value)
+        });
+    if let Some(sandbox) = with(&cx, spec, "env").await? {
+        sandbox.execute("mkdir /tmp/kit-dir").await?.into_result()?;
+        operations(&sandbox, "/tmp/kit-dir").await?;
         sandbox.kill().await?;
     }
     Ok(())

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use sandbox_core::ErrorKind;
+use sandbox_core::{ErrorKind, ReadOptions};
 
 use super::needs::{FIFOS, FILE_OWNERS, HARD_LINKS};
 use super::random_bytes;
@@ -33,6 +33,7 @@ cases! { "write":
     a_directory_that_cannot_be_written_is_no_obstacle needs(FILE_OWNERS);
     rights_are_those_of_the_user needs(FILE_OWNERS);
     a_fifo_does_not_block needs(FIFOS);
+    a_device_is_refused_and_stays minimal;
     nothing_else_is_left minimal;
     a_failed_write_leaves_nothing_else needs(FILE_OWNERS);
 }
@@ -321,6 +322,26 @@ async fn a_fifo_does_not_block(cx: Cx) -> CaseResult {
             .is_ok(),
         "it blocks"
     );
+    Ok(())
+}
+
+async fn a_device_is_refused_and_stays(cx: Cx) -> CaseResult {
+    for device in ["/dev/null", "/dev/zero"] {
+        check!(cx.sandbox.upload(device, "x").await.is_err(), "{device}");
+        check!(cx.sandbox.download(device).await.is_err(), "{device}");
+        let read = cx.sandbox.read(device, ReadOptions::default()).await;
+        let calls = [
+            cx.sandbox.write(device, "x").await,
+            cx.sandbox.create_new(device, "x").await,
+            cx.sandbox.edit(device, "x", "y", false).await.map(drop),
+            read.map(drop),
+        ];
+        for call in calls {
+            refused(call, ErrorKind::InvalidPath)?;
+        }
+        let r = cx.raw(&format!("[ -c {device} ] && echo yes")).await?;
+        check_eq!(r.stdout, "yes\n", "{device}");
+    }
     Ok(())
 }
 

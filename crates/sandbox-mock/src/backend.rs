@@ -13,7 +13,7 @@ use crate::faults::Verdict;
 use crate::machine::Machine;
 use crate::record::{Active, Control, Outcome};
 use crate::shell::{Run, Sink, StopOnDrop, Why};
-use crate::vfs::{FileKind, FsError, How, Last};
+use crate::vfs::{Cred, FileKind, FsError, How, Last, Vfs};
 
 /// Why the script of faults lost something.
 pub(crate) const LOST: &str = "the script of faults says so";
@@ -190,10 +190,7 @@ impl MockSandbox {
         let (vfs, cred) = (&self.machine.vfs, self.machine.account.cred);
         let path = file.path.as_str();
         vfs.mkdir_parents(path, cred, 0o755)?;
-        let there = vfs.stat(path, cred, Last::Follow);
-        if there.is_ok_and(|s| matches!(s.kind, FileKind::Fifo | FileKind::Device)) {
-            return Err(error::not_regular());
-        }
+        writable_kind(vfs, path, cred)?;
         Ok(vfs.write(path, cred, file.content.clone(), How::Truncate, 0o644)?)
     }
 
@@ -206,6 +203,16 @@ impl MockSandbox {
             return Err(call::too_large(stat.size, file.limit));
         }
         Ok(vfs.read(path, cred)?)
+    }
+}
+
+/// Whether a file may be written there, as far as what is there has a say.
+pub(crate) fn writable_kind(vfs: &Vfs, path: &str, cred: Cred) -> Result<()> {
+    match vfs.stat(path, cred, Last::Follow) {
+        Ok(stat) if matches!(stat.kind, FileKind::Fifo | FileKind::Device) => {
+            Err(error::not_regular())
+        }
+        _ => Ok(()),
     }
 }
 

@@ -14,7 +14,7 @@ pub(crate) fn gone() -> Error {
 pub(crate) fn not_regular() -> Error {
     Error::new(
         ErrorKind::InvalidPath,
-        "a FIFO or a device is not read as a file: it has no end",
+        "this is not a regular file but a FIFO or a device",
     )
 }
 

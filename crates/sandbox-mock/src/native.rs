@@ -12,7 +12,7 @@ use sandbox_core::{
     derive,
 };
 
-use crate::backend::{MockSandbox, readable_kind};
+use crate::backend::{MockSandbox, readable_kind, writable_kind};
 use crate::tree;
 use crate::vfs::{FileKind, FsError, How, Last};
 
@@ -56,6 +56,7 @@ impl NativeFiles for MockSandbox {
                 _ => How::Truncate,
             };
             vfs.mkdir_parents(path.as_str(), cred, 0o755)?;
+            writable_kind(vfs, path.as_str(), cred)?;
             match vfs.write(path.as_str(), cred, content, how, 0o644) {
                 Err(FsError::Exists)
                     if vfs.stat(path.as_str(), cred, Last::Keep)?.kind == FileKind::Dir =>

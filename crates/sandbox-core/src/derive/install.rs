@@ -34,11 +34,13 @@ const INSTALL: &str = script!(
 umask 022
 case $3 in edit) command -v cmp >/dev/null 2>&1 || need sha256sum ;; esac
 
+# Also where a link of the kernel's leads, which has no name: /dev/stdout.
+if [ -e "$1" ] && [ ! -d "$1" ] && [ ! -f "$1" ]; then exit 66; fi
 # To the end of links, and into its directory.
 p=$1 i=0
 while [ -L "$p" ]; do
   [ "$3" != new ] || exit 65
-  i=$((i+1)); [ "$i" -le 40 ] || fail 'too many links'
+  i=$((i+1)); [ "$i" -le 40 ] || exit 74
   r=$(readlink -n -- "$p" 2>/dev/null && printf .) || exit 62
   r=${r%.}
   case $r in /*) p=$r ;; *) p=${p%/*}/$r ;; esac
@@ -53,7 +55,7 @@ elif [ "$3" = edit ] || [ "$3" = text ]; then
   gone "$p"
 elif [ ! -d "$d" ]; then
   e=$(mkdir -p -- "$d" 2>&1) || case $e in
-    *'File exists'*|*'ot a directory'*) exit 64 ;;
+    *'File exists'*|*'ot a directory'*|*'o such file'*) exit 64 ;;
     *) fail "$e" ;;
   esac
 fi

@@ -28,6 +28,7 @@ macro_rules! script {
             r#"LC_ALL=C; export LC_ALL; unset GREP_OPTIONS TAR_OPTIONS POSIXLY_CORRECT CDPATH
 need() { for t in "$@"; do command -v "$t" >/dev/null 2>&1 || { printf %s "$t"; exit 68; }; done; }
 gone() {
+  case $( (: <"$1") 2>&1 ) in *'oo many levels'*) exit 74 ;; esac
   g=$1
   while [ ! -e "$g" ] && [ "$g" != / ]; do
     case $g in /*/*) g=${g%/*} ;; *) g=/ ;; esac
@@ -41,6 +42,8 @@ fail() {
   case $1 in
     *'ermission denied'*|*'not permitted'*|*'ead-only file system'*) exit 62 ;;
     *'o space left'*|*'uota exceeded'*|*'File too large'*) exit 70 ;;
+    *'oo many levels'*) exit 74 ;;
+    *'irectory not empty'*) exit 75 ;;
   esac
   exit 69
 }
@@ -151,6 +154,10 @@ pub(crate) async fn run(
         .timeout(run.timeout)
         .output_limit(run.output_limit);
     command.stdin = run.stdin;
+    // Not in the workdir: a command may have removed it. A wrapper just for that costs too much.
+    if backend.capabilities().execute_cwd {
+        command.cwd = Some("/".to_owned());
+    }
     if let Some(like) = run.surroundings {
         (command.cwd, command.env) = (like.cwd, like.env);
     }
@@ -234,6 +241,11 @@ fn failure(status: &Status, printed: String) -> Error {
             ErrorKind::TooLarge,
             "the text to search is longer than the sandbox's `grep` takes: search a part of it",
         ),
+        74 => (ErrorKind::InvalidPath, "too many levels of symbolic links"),
+        75 => (
+            ErrorKind::Conflict,
+            "somebody else fills the directory: delete it again",
+        ),
         126 | 127 => {
             return Error::new(
                 ErrorKind::MissingTool,
@@ -300,6 +312,7 @@ mod tests {
         for (status, printed, kind) in [
             (Status::Exited(61), "", ErrorKind::NotFound),
             (Status::Exited(68), "find", ErrorKind::MissingTool),
+            (Status::Exited(74), "", ErrorKind::InvalidPath),
             (Status::Exited(127), "", ErrorKind::MissingTool),
             (Status::Exited(2), "sh: syntax error", ErrorKind::Unexpected),
             (Status::Signaled(9), "", ErrorKind::Unexpected),

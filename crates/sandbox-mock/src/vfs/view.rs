@@ -76,10 +76,11 @@ fn text(path: &Path) -> FsResult<&str> {
 fn metadata(stat: &Stat) -> Metadata {
     Metadata {
         file_type: match stat.kind {
-            FileKind::File | FileKind::Device => FileType::File,
+            FileKind::File => FileType::File,
             FileKind::Dir => FileType::Directory,
             FileKind::Symlink => FileType::Symlink,
-            FileKind::Fifo => FileType::Fifo,
+            // The engine has no type of its own for devices; regular files they are not.
+            FileKind::Fifo | FileKind::Device => FileType::Fifo,
         },
         size: stat.size,
         mode: stat.mode,

@@ -13,10 +13,12 @@ while [ $# -gt 0 ]; do
   d=${p%/*}
   if [ -d "$p" ]; then
     e='Is a directory'
-  elif [ -e "$p" ] && ! [ -f "$p" ] && ! [ -c "$p" ]; then
+  elif [ -e "$p" ] && ! [ -f "$p" ]; then
     e='not a regular file'
   elif [ -n "$d" ] && ! [ -d "$d" ]; then
     e=$(mkdir -p -- "$d" 2>&1) && e= || e=${e:-failed}
+    # A link that leads nowhere is in the way.
+    case $e in *'No such file or directory') e='Not a directory' ;; esac
   fi
   # Opened without a change first: what fails here has taken nothing from stdin.
   [ -n "$e" ] || { e=$(exec 2>&1; : >>"$p") && e= || e=${e:-failed}; }
