@@ -209,6 +209,12 @@ pub(crate) fn never_started(words: &str) -> Error {
             ErrorKind::TooLarge,
             "the arguments are longer than Linux takes",
         )
+    } else if has("/dev/") {
+        // The engine opens devices for whatever it starts.
+        Error::new(
+            ErrorKind::Unexpected,
+            "a device is missing that every command needs: create a new sandbox",
+        )
     } else if has("no such file") || has("not found") {
         Error::new(
             ErrorKind::MissingTool,
@@ -248,6 +254,11 @@ mod tests {
                 "OCI runtime exec failed: exec failed: unable to start container process: read \
                  init-p: resource temporarily unavailable",
                 ErrorKind::LimitExceeded,
+            ),
+            (
+                "OCI runtime exec failed: exec failed: unable to start container process: unable \
+                 to setup user: stat /dev/null: no such file or directory: unknown",
+                ErrorKind::Unexpected,
             ),
             ("who knows", ErrorKind::Unexpected),
         ] {

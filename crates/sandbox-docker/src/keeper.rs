@@ -101,9 +101,16 @@ pub(crate) async fn ready(
     >,
 ) -> Result<u64> {
     let read = async {
-        let mut line = Vec::new();
+        // A loader or a shell may complain of the image's own variables and go on.
+        let (mut line, mut complaints) = (Vec::new(), Vec::new());
         while let Some(part) = output.next().await {
             let part = part.map_err(|e| error::from_engine("read the keeper's output", e))?;
+            if matches!(part, LogOutput::StdErr { .. }) {
+                if complaints.len() < 4096 {
+                    complaints.extend_from_slice(&part.into_bytes());
+                }
+                continue;
+            }
             line.extend_from_slice(&part.into_bytes());
             if line.contains(&b'\n') || line.len() > 4096 {
                 break;
@@ -124,7 +131,10 @@ pub(crate) async fn ready(
             ErrorKind::MissingTool,
             "the container ended before it took commands: the image needs a POSIX shell at /bin/sh",
         )
-        .with("output", error::shorten(&line)))
+        .with(
+            "output",
+            error::shorten(&(line + &String::from_utf8_lossy(&complaints))),
+        ))
     };
     match tokio::time::timeout(READY, read).await {
         Ok(result) => result,

@@ -45,6 +45,47 @@ pub(crate) async fn paused_from_outside_is_told() {
     assert_eq!(sandbox.execute("echo ok").await.unwrap().stdout, "ok\n");
 }
 
+pub(crate) async fn a_deadline_holds_though_it_was_paused_from_outside() {
+    let sandbox = sandbox(GNU, "1000").await;
+    let command = Command::shell("echo before; sleep 60").timeout(Duration::from_secs(2));
+    let pausing = async {
+        tokio::time::sleep(Duration::from_millis(800)).await;
+        docker(&["pause", sandbox.id().as_str()]);
+    };
+    let start = Instant::now();
+    let (run, ()) = tokio::join!(sandbox.execute(command), pausing);
+    let run = run.unwrap();
+    assert_eq!(run.status, Status::TimedOut);
+    assert_eq!(run.stdout, "before\n");
+    assert!(start.elapsed() < Duration::from_secs(15));
+    // What can't be stopped has to die with all.
+    assert!(run.sandbox_killed);
+    let gone = sandbox.execute("echo hi").await.unwrap_err();
+    assert_eq!(gone.kind(), ErrorKind::SandboxGone, "{gone}");
+}
+
+pub(crate) async fn a_command_that_kills_all_it_may_is_told() {
+    // Root's reaches what keeps the sandbox, another user's nothing.
+    for (user, lives) in [("0", false), ("1000", true)] {
+        let sandbox = sandbox(BUSYBOX, user).await;
+        let command = Command::shell("echo before; kill -9 -1; kill -TERM 1; sleep 2; exit 3");
+        let run = sandbox
+            .execute(command.timeout(Duration::from_secs(20)))
+            .await
+            .unwrap();
+        assert_eq!(run.stdout, "before\n");
+        if lives {
+            assert_eq!(run.status, Status::Exited(3));
+            assert_eq!(sandbox.execute("echo ok").await.unwrap().stdout, "ok\n");
+        } else {
+            assert!(matches!(run.status, Status::Lost(_)), "{:?}", run.status);
+            let gone = sandbox.execute("echo hi").await.unwrap_err();
+            assert_eq!(gone.kind(), ErrorKind::SandboxGone, "{gone}");
+        }
+        sandbox.kill().await.unwrap();
+    }
+}
+
 pub(crate) async fn every_exit_code_arrives() {
     let sandbox = sandbox(BUSYBOX, "1000").await;
     for tens in 0..20 {

@@ -61,6 +61,8 @@ fn main() -> ExitCode {
 fn all() -> Vec<Trial> {
     tests![
         commands::a_command_whose_container_dies_is_lost_and_keeps_its_output,
+        commands::a_command_that_kills_all_it_may_is_told,
+        commands::a_deadline_holds_though_it_was_paused_from_outside,
         commands::a_silent_command_outlives_the_client_s_own_deadline,
         commands::background_commands_live_on_and_die_when_told,
         commands::every_exit_code_arrives,
@@ -87,9 +89,11 @@ fn all() -> Vec<Trial> {
         files::a_volume_is_there_at_once,
         files::files_belong_to_the_user,
         files::what_the_kernel_makes_up_is_read,
+        image::a_device_that_was_removed_is_told,
         image::a_missing_image_names_the_command_that_makes_it,
         image::another_platform_is_refused_and_both_are_named,
         image::an_image_without_a_shell_is_refused,
+        image::what_a_loader_complains_of_is_no_obstacle,
         image::its_own_entrypoint_does_not_run,
         leaks::dropped_commands_leave_no_process,
         leaks::dropped_creates_leave_no_container,

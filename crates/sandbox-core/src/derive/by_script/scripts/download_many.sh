@@ -16,6 +16,8 @@ while [ $# -gt 0 ]; do
     while [ -n "$d" ] && ! [ -e "$d" ]; do d=${d%/*}; done
     [ -z "$d" ] || [ -d "$d" ] || e='Not a directory'
   fi
+  # A loader may have complained of a variable first.
+  [ -n "$e" ] || n=${n##*[!0-9]}
   if [ -n "$e" ]; then
     printf '%s e %s\0' "$t" "$e"
   elif [ "$n" -gt "$m" ]; then
