@@ -13,6 +13,7 @@ cases! { "stdin":
     empty_input_is_the_end_at_once minimal;
     a_megabyte_of_input_arrives;
     unread_input_holds_nothing_up;
+    megabytes_go_in_and_come_out_at_once;
     a_program_reads_input_too minimal;
     input_is_never_run minimal;
     input_does_not_reach_the_next_command minimal;
@@ -87,6 +88,20 @@ async fn unread_input_holds_nothing_up(cx: Cx) -> CaseResult {
         (r.stdout.to_text().as_str(), r.status),
         ("done\n", Status::Exited(0))
     );
+    Ok(())
+}
+
+async fn megabytes_go_in_and_come_out_at_once(cx: Cx) -> CaseResult {
+    let bytes = random_bytes(5, 4 << 20);
+    let command = Command::shell("cat").stdin(bytes.clone());
+    let r = cx.sandbox.execute(command.output_limit(8 << 20)).await?;
+    check!(r.stdout.bytes()[..] == bytes, "they differ");
+    // None of it is kept, and nothing waits for room.
+    let r = cx
+        .sandbox
+        .execute(Command::shell("cat >&2; echo end").stdin(bytes))
+        .await?;
+    check!(r.stdout.to_text().ends_with("end\n"), "{}", r.status);
     Ok(())
 }
 

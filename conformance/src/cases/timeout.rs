@@ -22,6 +22,11 @@ cases! { "timeout":
     ignoring_sigterm_does_not_help;
     an_emptied_environment_hides_no_child;
     a_session_of_its_own_hides_no_child needs(PROCESS_TABLE);
+    a_daemon_dies_too needs(PROCESS_TABLE);
+    a_stopped_process_dies_too needs(PROCESS_TABLE);
+    closed_output_hides_no_command minimal;
+    unread_input_delays_no_deadline;
+    endless_output_delays_no_deadline needs(PROCESS_TABLE);
     a_busy_loop_ends minimal;
     a_program_has_a_deadline_too minimal;
     other_commands_live_on;
@@ -172,6 +177,53 @@ async fn a_session_of_its_own_hides_no_child(cx: Cx) -> CaseResult {
         "env -i PATH=\"$PATH\" setsid sh -c 'sleep 1.5; echo x >late' & wait; sleep 5",
     )
     .await
+}
+
+async fn a_daemon_dies_too(cx: Cx) -> CaseResult {
+    // Its parent is gone, its session and its environment are its own, and it holds nothing.
+    dies(
+        &cx,
+        "(env -i PATH=\"$PATH\" setsid sh -c 'exec <&- >&- 2>&-; sleep 1.5; echo x >late' &); sleep 5",
+    )
+    .await?;
+    dies(
+        &cx,
+        "(nohup sh -c 'trap \"\" HUP TERM; sleep 1.5; echo x >late' >/dev/null 2>&1 &); sleep 5",
+    )
+    .await
+}
+
+async fn a_stopped_process_dies_too(cx: Cx) -> CaseResult {
+    let text = "echo a; sh -c 'kill -STOP $$; : kit-stopped-child' & sleep 60";
+    let r = times_out(&cx, cx.command(text).timeout(ms(800))).await?;
+    check_eq!(r.stdout, "a\n");
+    let r = times_out(&cx, cx.command("echo b; kill -STOP $$").timeout(ms(800))).await?;
+    check_eq!(r.stdout, "b\n");
+    let look = "cat /proc/[0-9]*/cmdline 2>/dev/null | grep -c 'kit-stopped-chil[d]'";
+    check_eq!(cx.raw(look).await?.stdout, "0\n");
+    Ok(())
+}
+
+async fn closed_output_hides_no_command(cx: Cx) -> CaseResult {
+    dies(&cx, "exec <&- >&- 2>&-; sleep 1.5; echo x >late").await
+}
+
+async fn unread_input_delays_no_deadline(cx: Cx) -> CaseResult {
+    let command = Command::shell("echo a; sleep 60").stdin(vec![b'x'; 4 << 20]);
+    let r = times_out(&cx, command.timeout(ms(800))).await?;
+    check_eq!(r.stdout, "a\n");
+    Ok(())
+}
+
+async fn endless_output_delays_no_deadline(cx: Cx) -> CaseResult {
+    for text in ["yes", "yes >&2", "yes & yes >&2"] {
+        let r = times_out(&cx, Command::shell(text).timeout(ms(800))).await?;
+        check!(
+            r.stdout.bytes().len() + r.stderr.bytes().len() <= 2 << 20,
+            "more is kept than the limit"
+        );
+    }
+    Ok(())
 }
 
 async fn a_busy_loop_ends(cx: Cx) -> CaseResult {
