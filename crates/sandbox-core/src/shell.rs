@@ -90,8 +90,14 @@ pub fn command_id() -> String {
 /// of another command: by a container engine (its parent is outside, and it still has the engine's
 /// name), or by a daemon in the sandbox (its parent began at the floor or before, and it still is a
 /// copy of it, with the same command line). The latter is looked at again, until it is a program:
-/// what only calls itself like the daemon is left of the tree. So is a process whose command line
-/// reads as empty: while a program is being loaded, its environment does too.
+/// what only calls itself like the daemon is left of the tree.
+///
+/// While a program is being loaded its environment reads as empty. So one without an id counts only
+/// if the process was the same loaded program before and after it was read: where its code and its
+/// stack begin (`image`) is new with each program, and 0 until it is loaded. Both are hidden (`1 0`)
+/// where the environment can't be read either: such a process is looked at twice, and never
+/// stopped if it could not be signalled when it was looked at: it may be on its way from the
+/// daemon's user to that of another command. A kernel that always says 0 loads in one step.
 ///
 /// All that belong are stopped first, round after round until one finds no more, and then killed
 /// at once: killing while looking never overtakes a fork bomb.
@@ -104,9 +110,11 @@ look() {
   [ -n "$l" ] || return 1
   name=${l#*\(}
   set -- ${l##*\) }
-  state=$1 parent=$2 tick=${20}
+  state=$1 parent=$2 tick=${20} image="${24} ${26}"
 }
 look "$$" || exit 1
+# What image begins with while a program is being loaded, if this kernel says so.
+case $image in "0 "*) loading=- ;; *) loading="0 " ;; esac
 born=$((tick-$2-10))
 [ "$born" -gt "$3" ] || born=$(($3+1))
 up=" 1 $$ "
@@ -114,49 +122,76 @@ while [ "$parent" -gt 1 ]; do
   up="$up$parent "
   look "$parent" || break
 done
-# Sets c to the first line of what process $1 was called with. Fails while it is being loaded.
+# Sets c to the first line of what process $1 was called with.
 called() { c=; { IFS= read -r c || [ -n "$c" ]; } 2>/dev/null <"/proc/$1/cmdline"; }
+# Sets id to whose id the environment of process $1 holds: mine, other, or nothing.
+ids() {
+  id=
+  while IFS= read -r x || [ -n "$x" ]; do
+    case $x in *"$m"*) id=mine; return ;; *"$v"*) id=other ;; esac
+  done 2>/dev/null <"/proc/$1/environ"
+}
+# Whether the process $1, just looked at, surely has no id. Sets c and what look sets, of the same
+# program.
+bare() {
+  i=$image
+  ids "$1"
+  called "$1"
+  look "$1" || return 1
+  if [ -z "$id" ] && [ "$image" = "$i" ]; then
+    case $image in
+      "$loading"*) ;;
+      "1 0") [ -z "$c" ] || return 0 ;;
+      *) return 0 ;;
+    esac
+  fi
+  again=1
+  return 1
+}
 anothers() {
   q=$1
   while [ "$q" -gt 1 ]; do
-    while IFS= read -r x || [ -n "$x" ]; do
-      case $x in *"$m"*) return 1 ;; *"$v"*) return 0 ;; esac
-    done 2>/dev/null <"/proc/$q/environ"
+    ids "$q"
+    case $id in mine) return 1 ;; other) return 0 ;; esac
     look "$q" || return 1
     [ "$tick" -gt "$floor" ] || return 1
-    called "$q" || { again=1; return 0; }
+    bare "$q" || return 0
     q=$parent
   done
   return 1
 }
 belongs() {
-  seen=
-  while IFS= read -r x || [ -n "$x" ]; do
-    case $x in *"$m"*) return 0 ;; *"$v"*) seen=1 ;; esac
-  done 2>/dev/null <"/proc/$1/environ"
+  ids "$1"
+  [ "$id" != mine ] || return 0
   look "$1" || return 1
   [ "$state" != Z ] || return 1
   [ "$tick" -gt "$floor" ] || return 1
   case $stopped in *" $parent "*) return 0 ;; esac
-  [ -z "$seen" ] || return 1
+  [ -z "$id" ] || return 1
   [ "$tick" -ge "$born" ] || return 1
   [ "$parent" != 0 ] || case $name in runc*|crun*|youki*|conmon*) return 1 ;; esac
-  of=$parent
-  called "$1" || { again=1; return 1; }
-  n=$c
+  bare "$1" || return 1
+  of=$parent n=$c hidden=
+  [ "$image" != "1 0" ] || hidden=1
   if look "$of" && [ "$tick" -le "$floor" ] && called "$of" && [ "$n" = "$c" ]; then
     again=1
     return 1
   fi
   ! anothers "$of" || return 1
-  case $bare in *" $1 "*) return 0 ;; esac
-  bare="$bare$1 " again=1
+  [ -n "$hidden" ] || return 0
+  if kill -0 "$1" 2>/dev/null; then
+    case $twice in *" $1 "*) return 0 ;; esac
+    twice="$twice$1 " again=1
+  else
+    kept "$1"
+  fi
   return 1
 }
 # What this may not stop is left of the tree, unless it is the child of something that was there
 # before all commands: another user's, as the child of what ends the sandbox.
 settled() { [ "$1" -gt 1 ] && look "$1" && [ "$tick" -le "$floor" ]; }
-floor=$3 stopped=" " bare=" " left=0 round=0
+kept() { ! look "$1" || [ "$state" = Z ] || settled "$parent" || left=1; }
+floor=$3 stopped=" " twice=" " left=0 round=0
 while [ "$round" -lt 100 ]; do
   round=$((round+1)) found=0 again=
   for d in /proc/[0-9]*; do
@@ -165,8 +200,8 @@ while [ "$round" -lt 100 ]; do
     belongs "$p" || continue
     if kill -STOP "$p" 2>/dev/null; then
       stopped="$stopped$p " found=1
-    elif look "$p" && [ "$state" != Z ] && ! settled "$parent"; then
-      left=1
+    else
+      kept "$p"
     fi
   done
   [ "$found$again" != 0 ] || break

@@ -55,6 +55,8 @@ impl Place {
         let args = ["sh", "-c", SETUP, "sandbox", mode, user, workdir, floor];
         let command = RunCommand {
             command: format!("exec {}", shell::join(args)),
+            // Commands may run already: without an id this would be part of one that is killed.
+            envs: [(shell::COMMAND_ID.to_owned(), shell::command_id())].into(),
             timeout: Some(20_000),
             ..RunCommand::default()
         };

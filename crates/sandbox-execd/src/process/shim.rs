@@ -10,7 +10,7 @@ use std::io::{self, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode};
 
-use rustix::process::{Gid, Uid};
+use rustix::process::{DumpableBehavior, Gid, Uid};
 
 use super::accounts::Identity;
 
@@ -89,6 +89,9 @@ fn give_up_rights(uid: &OsStr, gid: &OsStr, groups: &OsStr, directory: &OsStr) -
     rustix::thread::set_thread_groups(&groups)?;
     rustix::thread::set_thread_res_gid(gid, gid, gid)?;
     rustix::thread::set_thread_res_uid(uid, uid, uid)?;
+    // The change closed the environment to its own user, who tells commands apart by it. The shell
+    // shows the same one.
+    rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)?;
     if !directory.is_empty() {
         std::env::set_current_dir(directory)?;
     }
