@@ -18,6 +18,7 @@ cases! { "processes":
     logs_come_in_pieces_of_the_size_asked needs(PROCESSES);
     logs_are_there_after_the_end needs(PROCESSES);
     killing_ends_the_whole_tree needs(PROCESSES);
+    killing_at_once_leaves_nothing needs(PROCESSES);
     killing_twice_is_a_success needs(PROCESSES);
     killing_one_that_has_ended_is_a_success needs(PROCESSES);
     a_dropped_handle_leaves_it_running needs(PROCESSES);
@@ -154,6 +155,19 @@ async fn killing_ends_the_whole_tree(cx: Cx) -> CaseResult {
     let size = cx.get("log").await?.len();
     tokio::time::sleep(Duration::from_millis(500)).await;
     check_eq!(cx.get("log").await?.len(), size, "a child writes on");
+    Ok(())
+}
+
+/// It may not even have begun.
+async fn killing_at_once_leaves_nothing(cx: Cx) -> CaseResult {
+    cx.put([("log", b"")]).await?;
+    for _ in 0..4 {
+        let text = "while :; do echo x >>log; sleep 0.05; done";
+        cx.sandbox.spawn(cx.command(text)).await?.kill().await?;
+    }
+    let size = cx.get("log").await?.len();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    check_eq!(cx.get("log").await?.len(), size, "one goes on");
     Ok(())
 }
 

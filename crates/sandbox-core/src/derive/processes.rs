@@ -15,7 +15,8 @@ use crate::{
 /// or nothing, the tree kill and its floor, `1` if stdin is to be read, the argv to run.
 ///
 /// A keeper in a session of its own runs the command with files for its streams, and writes how it
-/// ended. Whoever makes the directory `late` first says so: the keeper, its watch, or a kill.
+/// ended. Whoever makes the directory `late` first says so: the keeper, its watch, or a kill. The
+/// command looks for it when it already carries its id: a kill finds it, or it does not begin.
 const START: &str = script!(
     r#"need cat mkdir mv rm sleep
 umask 077
@@ -31,7 +32,8 @@ keeper='
 d=$1 id=$2 limit=$4 tree=$5 floor=$6; shift 7
 ended() { printf %s "$1" >"$d/status.new" && mv -f -- "$d/status.new" "$d/status"; }
 umask 022
-SANDBOX_COMMAND_ID=$id "$@" <"$d/stdin" >"$d/stdout" 2>"$d/stderr" &
+begin="[ ! -e \"\$1/late\" ] || exit 137; shift; exec \"\$@\""
+SANDBOX_COMMAND_ID=$id sh -c "$begin" sandbox "$d" "$@" <"$d/stdin" >"$d/stdout" 2>"$d/stderr" &
 c=$!
 if [ -n "$limit" ]; then
   (
