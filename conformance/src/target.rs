@@ -30,7 +30,6 @@ pub struct Target {
     spec: SandboxSpec,
     availability: Availability,
     groups: Option<&'static [&'static str]>,
-    without: &'static [&'static str],
     skips: Vec<Skip>,
     connect: Arc<Connect>,
 }
@@ -49,7 +48,6 @@ impl Target {
             spec: SandboxSpec::new(),
             availability: Availability::Available,
             groups: None,
-            without: &[],
             skips: Vec::new(),
             connect: Arc::new(move || Box::pin(client())),
         }
@@ -76,12 +74,6 @@ impl Target {
     /// Only these groups: for a target that differs from another one in them only.
     pub fn groups(mut self, groups: &'static [&'static str]) -> Self {
         self.groups = Some(groups);
-        self
-    }
-
-    /// None of these groups, whatever else is asked for. Whoever leaves one out says so.
-    pub fn without(mut self, groups: &'static [&'static str]) -> Self {
-        self.without = groups;
         self
     }
 
@@ -123,7 +115,6 @@ impl Target {
             .into_iter()
             .filter(|c| c.profile <= self.profile)
             .filter(|c| self.groups.is_none_or(|groups| groups.contains(&c.group)))
-            .filter(|c| !self.without.contains(&c.group))
             .collect()
     }
 

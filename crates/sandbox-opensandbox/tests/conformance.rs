@@ -13,11 +13,6 @@ use sandbox_opensandbox::{OpenSandbox, OpenSandboxConfig, ServerProxy};
 use sandbox_testkit::engine::{ExecdProfile, OpenSandbox as Server};
 use tokio::sync::OnceCell;
 
-/// Groups that kill process trees. Their cases share a sandbox, and on a machine with much other work
-/// a kill now and then ends another's command, or misses a process: until that is mended, only a run
-/// that names these targets (`cargo xtask conformance --target opensandbox`) has them.
-const UNSTEADY: &[&str] = &["cancel", "processes", "stream", "timeout"];
-
 /// Where daemon, image, user or route make a difference; and snapshots, which none has.
 const DIFFERENT: &[&str] = &[
     "execute",
@@ -56,14 +51,6 @@ struct Lazy {
 fn main() -> ExitCode {
     let default = Lazy::new(ExecdProfile::Default);
     let stock = Lazy::new(ExecdProfile::Stock);
-    let named = std::env::var("SANDBOX_TARGET").is_ok_and(|t| t.starts_with("opensandbox"));
-    if !named {
-        eprintln!(
-            "NOT RUN: opensandbox {} (not steady; run `cargo xtask conformance --target opensandbox`)",
-            UNSTEADY.join(", ")
-        );
-    }
-    let without = if named { &[] } else { UNSTEADY };
     let gnu = default.target("opensandbox-gnu-root-direct", GNU, "0", ServerProxy::Off);
     let busybox = "opensandbox-busybox-uid1000-proxy";
     let busybox = default.target(busybox, BUSYBOX, "1000", ServerProxy::On);
@@ -80,8 +67,7 @@ fn main() -> ExitCode {
         vec![stock_gnu, stock_busybox]
     };
     // The servers live until here, and end with their sandboxes.
-    let complete = |t: Target| t.without(without).skips(OWN_SKIPS);
-    sandbox_conformance::main(targets.into_iter().map(complete).collect())
+    sandbox_conformance::main(targets.into_iter().map(|t| t.skips(OWN_SKIPS)).collect())
 }
 
 impl Lazy {
