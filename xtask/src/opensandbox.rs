@@ -74,7 +74,7 @@ fn up() -> Result {
 fn listening(name: &str) -> Result<(String, String)> {
     if !there(name) {
         images::run(&["python", "execd", images::SERVER])?;
-        if !command::succeeds(docker().args(["network", "inspect", name])) {
+        if !has_network(name) {
             command::run(docker().args(["network", "create", name]))?;
         }
         start(name, free_port()?)?;
@@ -91,10 +91,19 @@ fn there(name: &str) -> bool {
     command::succeeds(docker().args(["container", "inspect", name]))
 }
 
-/// Ends a server, its sandboxes and their network.
+fn has_network(name: &str) -> bool {
+    command::succeeds(docker().args(["network", "inspect", name]))
+}
+
+/// Ends a server, its sandboxes and their network, as far as they are there.
 fn end(name: &str) -> Result {
     // The server first: it can't make another one then.
-    command::run(docker().args(["rm", "--force", "--volumes", name]))?;
+    if there(name) {
+        command::run(docker().args(["rm", "--force", "--volumes", name]))?;
+    }
+    if !has_network(name) {
+        return Ok(());
+    }
     let mut list = docker();
     let network = format!("network={name}");
     let left = command::output(list.args(["ps", "--all", "--quiet", "--filter", &network]))?;
