@@ -88,8 +88,6 @@ pub(crate) struct Running<'a> {
     fed: bool,
     words: Vec<u8>,
     printed: bool,
-    /// Whether it may not have been started, though it has a code.
-    unclear: bool,
     guard: Guard,
 }
 
@@ -185,7 +183,6 @@ impl<'a> Running<'a> {
             fed: false,
             words: Vec::new(),
             printed: false,
-            unclear: false,
             guard,
         })
     }
@@ -245,6 +242,9 @@ impl<'a> Running<'a> {
                 && pending.is_none()
                 && (self.ended || exit.is_complete())
             {
+                if exit.unclear && exec::no_start(&self.words) {
+                    return Err(self.never_started().await);
+                }
                 return self.finish(exit.code).await;
             }
             tokio::select! {
@@ -252,11 +252,8 @@ impl<'a> Running<'a> {
                 () = &mut deadline, if exit.is_none() => return self.time_out(pending, sink).await,
                 () = tokio::time::sleep_until(look_at), if exit.is_none() => {
                     match self.container.route.look(&self.name).await {
-                        Ok(Look::Ended(code)) => exit = Some(Exit::now(code)),
-                        Ok(Look::Unclear(code)) => {
-                            self.unclear = true;
-                            exit = Some(Exit::now(code));
-                        }
+                        Ok(Look::Ended(code)) => exit = Some(Exit::now(code, false)),
+                        Ok(Look::Unclear(code)) => exit = Some(Exit::now(code, true)),
                         Ok(Look::NeverStarted) => {
                             self.drain_words().await;
                             return Err(self.never_started().await);
@@ -333,9 +330,6 @@ impl<'a> Running<'a> {
     /// The leader has ended with `code`.
     async fn finish(&mut self, code: i32) -> Result<Ending> {
         self.disarm();
-        if self.unclear && exec::no_start(&self.words) {
-            return Err(self.never_started().await);
-        }
         // A container killed in the middle of a command leaves 137 too.
         if code == 137
             && let Some(why) = self.container.died().await
@@ -439,16 +433,19 @@ impl<'a> Running<'a> {
 /// The leader's end, while output may still come.
 struct Exit {
     code: i32,
+    /// As [`Look::Unclear`].
+    unclear: bool,
     drained_from: Instant,
     quiet_from: Instant,
     came: Instant,
 }
 
 impl Exit {
-    fn now(code: i32) -> Self {
+    fn now(code: i32, unclear: bool) -> Self {
         let now = Instant::now();
         Self {
             code,
+            unclear,
             drained_from: now,
             quiet_from: now,
             came: now,
