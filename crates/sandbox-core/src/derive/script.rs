@@ -25,7 +25,7 @@ use crate::{
 macro_rules! script {
     ($($text:expr),+) => {
         concat!(
-            r#"LC_ALL=C; export LC_ALL; unset GREP_OPTIONS TAR_OPTIONS POSIXLY_CORRECT CDPATH
+            r#"LC_ALL=C; export LC_ALL; unset GREP_OPTIONS TAR_OPTIONS POSIXLY_CORRECT CDPATH IFS
 need() { for t in "$@"; do command -v "$t" >/dev/null 2>&1 || { printf %s "$t"; exit 68; }; done; }
 gone() {
   case $( (: <"$1") 2>&1 ) in *'oo many levels'*) exit 74 ;; esac
