@@ -76,7 +76,6 @@ impl Ending {
 }
 
 /// A started command. Dropping it kills the process tree.
-#[allow(clippy::struct_excessive_bools, reason = "a set of independent facts")]
 pub(crate) struct Running<'a> {
     container: &'a Container,
     /// The route's name of it.
