@@ -6,6 +6,8 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, ExitStatus};
 use std::str::Split;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use sandbox_core::{Client, Error, Sandbox, SandboxSpec, flush};
@@ -136,9 +138,13 @@ pub(crate) fn child(mut words: Split<'_, char>) {
         _ => Some(runtime.block_on(client.create(spec.clone())).unwrap()),
     };
     owner::print("begun");
+    let over = Arc::new(AtomicBool::new(false));
+    let dropping = Arc::clone(&over);
     let work = async move {
-        // Only the end ends it.
-        if let Err(e) = work(&during, client, spec, sandbox).await {
+        // Only the end ends it. While a runtime is dropped, its connections may go first.
+        if let Err(e) = work(&during, client, spec, sandbox).await
+            && !dropping.load(Ordering::SeqCst)
+        {
             owner::print(e);
             std::process::exit(3);
         }
@@ -163,6 +169,7 @@ pub(crate) fn child(mut words: Split<'_, char>) {
         "runtime" => {
             runtime.spawn(work);
             std::thread::sleep(after);
+            over.store(true, Ordering::SeqCst);
             drop(runtime);
             flushed();
         }
