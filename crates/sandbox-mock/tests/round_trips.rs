@@ -43,13 +43,13 @@ async fn reading_and_deleting_take_one() {
 }
 
 #[tokio::test]
-async fn writing_takes_one_and_stdin_another() {
+async fn writing_takes_one_and_an_edit_that_needs_the_content_two() {
     let write = calls(async |s| s.write("/w/new/file", "content").await.unwrap());
     let edit = calls(async |s| {
         let report = s.edit("/w/3/3.txt", "line 3\n", "it's 3\n", false).await;
         assert_eq!(report.unwrap().replaced, 1);
     });
-    // This backend takes stdin, and what only the content can tell takes the content.
+    // Line ends that only the content can tell.
     let crlf = calls(async |s| {
         let report = s.edit("/w/crlf.txt", "a\nline", "b\nline", false).await;
         assert_eq!(report.unwrap().replaced, 1);
