@@ -53,7 +53,7 @@ pub(crate) struct Hooks {
     pub(crate) claims: Option<fn(&mut Capabilities)>,
     /// Changes the spec behind the caller's back.
     pub(crate) spec: Option<fn(&mut SandboxSpec)>,
-    /// All `create` give the first sandbox made.
+    /// All `create` give one sandbox, as long as it lives.
     pub(crate) one_sandbox_for_all: bool,
     /// Dropping a connected handle kills.
     pub(crate) drop_kills: bool,
@@ -153,7 +153,10 @@ impl SandboxProvider for BrokenProvider {
         }
         let mut first = self.first.lock().await;
         if let (true, Some(id)) = (self.hooks.one_sandbox_for_all, &*first) {
-            return Ok(self.broken(self.inner.connect(id).await?, false));
+            if let Ok(inner) = self.inner.connect(id).await {
+                return Ok(self.broken(inner, false));
+            }
+            *first = None;
         }
         let inner = self.inner.create(&spec).await?;
         first.get_or_insert_with(|| inner.id().clone());
