@@ -112,9 +112,18 @@ impl Drop for Engine {
         if let Err(e) = stop(daemon) {
             eprintln!("dockerd does not end: {e}");
         }
+        unmount(&state.join("netns"));
         if let Err(e) = fs::remove_dir_all(&state) {
             eprintln!("{} is left: {e}", state.display());
         }
+    }
+}
+
+/// Takes away what an engine leaves mounted when it ends: the network of its containers that had
+/// the host's. What else is in the way shows when the folder is removed.
+fn unmount(namespaces: &Path) {
+    for entry in fs::read_dir(namespaces).into_iter().flatten().flatten() {
+        let _ = Command::new("umount").arg(entry.path()).status();
     }
 }
 
