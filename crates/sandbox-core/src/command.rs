@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::{Error, ErrorKind, Result, SandboxPath, defaults};
+use crate::{Error, ErrorKind, Result, SandboxPath, defaults, shell};
 
 /// A command: shell text or a program with arguments, and the surroundings it runs in.
 ///
@@ -85,12 +85,9 @@ impl Command {
                 Program::Argv(argv)
             }
             Program::Shell(text) => {
-                let mut argv = vec!["sh".to_owned(), "-c".to_owned()];
-                // To the shell it would be options.
-                if text.starts_with(['-', '+']) {
-                    argv.push("--".to_owned());
-                }
-                argv.extend([text, "sh".to_owned()]);
+                let mut argv = vec!["sh".to_owned()];
+                argv.extend(shell::text_args(text));
+                argv.push("sh".to_owned());
                 argv.extend(args.into_iter().map(Into::into));
                 Program::Argv(argv)
             }

@@ -27,19 +27,29 @@ pub fn join<S: AsRef<str>>(words: impl IntoIterator<Item = S>) -> String {
     words.join(" ")
 }
 
+/// The arguments with which a shell runs `text`, whatever it begins with. `$0` and the positional
+/// parameters may follow.
+pub fn text_args(text: String) -> Vec<String> {
+    let mut args = vec!["-c".to_owned()];
+    // To the shell it would be options.
+    if text.starts_with(['-', '+']) {
+        args.push("--".to_owned());
+    }
+    args.push(text);
+    args
+}
+
 /// The argv that runs shell text of any length with the semantics of `sh -c TEXT`, whatever it
-/// begins with: to a shell that is not told otherwise, text that begins with `-` or `+` is options.
+/// begins with.
 ///
 /// Text beyond [`MAX_ARGUMENT`] travels in parts and is put together by the shell itself. The
 /// arguments of one program are bounded in sum too, by Linux at 2 MiB by default: core moves text
 /// beyond [`crate::Capabilities::execute_max_text`] through a file.
 pub fn shell_argv(text: &str) -> Vec<String> {
-    let mut argv = vec!["sh".to_owned(), "-c".to_owned()];
+    let mut argv = vec!["sh".to_owned()];
     if text.len() <= MAX_ARGUMENT {
-        if text.starts_with(['-', '+']) {
-            argv.push("--".to_owned());
-        }
-        argv.extend([text.to_owned(), "sh".to_owned()]);
+        argv.extend(text_args(text.to_owned()));
+        argv.push("sh".to_owned());
         return argv;
     }
     let mut parts = Vec::new();
@@ -56,10 +66,10 @@ pub fn shell_argv(text: &str) -> Vec<String> {
     // The text replaces this shell's own state: no variable of ours is left when it runs.
     let names: Vec<String> = (1..=parts.len()).map(|i| format!("${{{i}}}")).collect();
     let names = names.concat();
-    argv.push(format!(
+    argv.extend(text_args(format!(
         "set -- \"{names}\"; eval \"shift
 $1\""
-    ));
+    )));
     argv.push("sh".to_owned());
     argv.extend(parts);
     argv

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use sandbox_core::shell::text_args;
 use sandbox_core::{Command, Error, ErrorKind, Program, Result, SandboxId, defaults};
 
 use crate::clock::{self, Alarm};
@@ -304,11 +305,7 @@ impl Machine {
         env.extend(self.env.clone());
         env.extend(command.env.clone());
         let args = match &command.program {
-            // To the shell it would be options.
-            Program::Shell(text) if text.starts_with(['-', '+']) => {
-                ["-c", "--", text].map(str::to_owned).to_vec()
-            }
-            Program::Shell(text) => vec!["-c".to_owned(), text.clone()],
+            Program::Shell(text) => text_args(text.clone()),
             Program::Argv(argv) => argv_args(argv),
             other => {
                 return Err(Error::unsupported(format!(
