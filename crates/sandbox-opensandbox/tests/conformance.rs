@@ -25,7 +25,6 @@ const DIFFERENT: &[&str] = &[
     "processes",
     "upload",
     "download",
-    "paths",
     "delete",
     "tree",
     "lease",
