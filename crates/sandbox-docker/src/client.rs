@@ -16,7 +16,7 @@ use bollard::query_parameters as query;
 use bollard::{API_DEFAULT_VERSION, ClientVersion, Docker};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
-use sandbox_core::{Error, ErrorKind, Result};
+use sandbox_core::{Error, ErrorKind, Result, Retry};
 
 use crate::error;
 use crate::socket::Address;
@@ -135,6 +135,8 @@ impl Engine {
             .start_container(id, None::<query::StartContainerOptions>);
         match within("start the container", SLOW, start).await {
             Err(e) if e.context("status") == Some("304") => Ok(()),
+            // Nothing has run in it, and it will be removed.
+            Err(e) if error::is_busy(&e) => Err(e.retry(Retry::Safe)),
             other => other,
         }
     }

@@ -9,6 +9,9 @@ use sandbox_core::{Error, ErrorKind, Retry};
 /// What of the engine's own words goes into a message.
 const WORDS: usize = 400;
 
+/// What an engine says that was too slow for its own deadlines: many containers start at once.
+const BUSY: &str = "context deadline exceeded";
+
 /// Turns an error of the engine into one of the contract. `what` says what was tried.
 pub(crate) fn from_engine(what: &'static str, error: Engine) -> Error {
     match &error {
@@ -87,6 +90,7 @@ fn answered(what: &'static str, code: u16, message: &str) -> Error {
         409 => ErrorKind::AlreadyExists,
         429 => ErrorKind::RateLimited,
         502..=504 => ErrorKind::Unavailable,
+        500 if has(BUSY) => ErrorKind::Unavailable,
         _ => ErrorKind::Unexpected,
     };
     Error::new(
@@ -94,6 +98,11 @@ fn answered(what: &'static str, code: u16, message: &str) -> Error {
         format!("the engine could not {what}: {}", shorten(message)),
     )
     .with("status", code)
+}
+
+/// Whether the engine gave up because of its own load.
+pub(crate) fn is_busy(error: &Error) -> bool {
+    error.kind() == ErrorKind::Unavailable && error.message().contains(BUSY)
 }
 
 fn no_socket() -> Error {

@@ -12,7 +12,7 @@ use bollard::models::{
     HostConfig, HostConfigLogConfig, ImageInspect,
 };
 use sandbox_core::{
-    BackendUrl, Error, ErrorKind, Filter, Hardening, KillGuard, KillTicket, Network, Result,
+    BackendUrl, Error, ErrorKind, Filter, Hardening, KillGuard, KillTicket, Network, Result, Retry,
     SandboxBackend, SandboxId, SandboxInfo, SandboxPath, SandboxProvider, SandboxSpec,
     SandboxState, SpecSupport, defaults, shell,
 };
@@ -87,8 +87,24 @@ impl Docker {
         pull::image(&self.engine, &config, image).await.map(drop)
     }
 
-    /// Makes a sandbox, owned by this process or by nobody.
+    /// Makes a sandbox, owned by this process or by nobody. Once more where the engine was too busy
+    /// to start it.
     async fn make(
+        &self,
+        name: Option<&str>,
+        spec: &SandboxSpec,
+        owned: bool,
+    ) -> Result<DockerSandbox> {
+        match self.make_once(name, spec, owned).await {
+            Err(e) if error::is_busy(&e) && e.retry_advice() == Retry::Safe => {
+                tracing::warn!(error = %e, "the engine is busy: trying once more");
+                self.make_once(name, spec, owned).await
+            }
+            made => made,
+        }
+    }
+
+    async fn make_once(
         &self,
         name: Option<&str>,
         spec: &SandboxSpec,

@@ -4,8 +4,8 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use sandbox_core::{
@@ -328,6 +328,48 @@ async fn why_a_create_failed_is_told() {
         e.to_string().contains("Unknown runtime specified runsc"),
         "{e}"
     );
+}
+
+#[tokio::test]
+async fn an_engine_too_busy_to_start_a_container_is_asked_twice() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let calls = seen.clone();
+    let engine = FakeEngine::new(move |method, path| {
+        let path = path.split('?').next().unwrap_or_default();
+        let last = path.rsplit('/').next().unwrap_or_default();
+        calls.lock().unwrap().push(format!("{method} {last}"));
+        Some(match (method, last) {
+            (_, "version") => json("200 OK", r#"{"ApiVersion":"1.41"}"#),
+            (_, "attach") => upgraded(b""),
+            ("HEAD", _) => json("404 Not Found", ""),
+            ("POST", "start") => json(
+                "500 Internal Server Error",
+                r#"{"message":"failed to start io pipe copy: context deadline exceeded"}"#,
+            ),
+            _ => json(
+                "200 OK",
+                r#"{"Id":"c1","Warnings":[],"Config":{"User":""}}"#,
+            ),
+        })
+    });
+    let e = engine
+        .client()
+        .await
+        .create(SandboxSpec::new())
+        .await
+        .unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::Unavailable, "{e:?}");
+    assert_eq!(e.retry_advice(), Retry::Safe, "{e:?}");
+    let flush = || sandbox_core::flush(Duration::from_secs(10));
+    assert!(tokio::task::spawn_blocking(flush).await.unwrap());
+    let seen = seen.lock().unwrap();
+    let count = |call: &str| seen.iter().filter(|c| *c == call).count();
+    assert_eq!(
+        (count("POST create"), count("POST start")),
+        (2, 2),
+        "{seen:?}"
+    );
+    assert_eq!(count("DELETE c1"), 2, "{seen:?}");
 }
 
 #[tokio::test]
