@@ -149,6 +149,38 @@ async fn surroundings_are_as_asked() {
 }
 
 #[tokio::test]
+async fn tools_write_to_the_standard_streams_by_name() {
+    let s = sandbox().await;
+    for (text, stdout, stderr) in [
+        (
+            "printf 'a\\377\\n' | tee /dev/stderr | wc -c",
+            "3\n",
+            b"a\xff\n",
+        ),
+        (
+            "printf 'b\\377\\n' | tee /dev/fd/2 >/dev/null",
+            "",
+            b"b\xff\n",
+        ),
+        (
+            "echo cc | tee /dev/stdout f | cat; cat f >&2",
+            "cc\ncc\n",
+            b"cc\n",
+        ),
+        (
+            "printf 'd\\377\\n' | sed -n 'w /dev/stderr'",
+            "",
+            b"d\xff\n",
+        ),
+    ] {
+        let r = s.execute(text).await.unwrap();
+        assert!(r.success(), "{text}: {r:?}");
+        assert_eq!(r.stdout, stdout, "{text}");
+        assert_eq!(r.stderr.bytes(), &stderr[..], "{text}");
+    }
+}
+
+#[tokio::test]
 async fn redirections_of_the_shell_itself_lose_nothing() {
     let s = sandbox().await;
     assert_eq!(

@@ -268,14 +268,23 @@ impl Io {
         tokio::task::yield_now().await;
         let written = match &mut self.output {
             Output::Live(stdout, _) => stdout.write_all(&bytes).await,
-            Output::Gathered(stdout, _) if stdout.len() + bytes.len() > GATHERED => {
-                Err(std::io::Error::new(ErrorKind::OutOfMemory, NO_MEMORY).into())
-            }
-            Output::Gathered(stdout, _) => {
-                stdout.extend_from_slice(&bytes);
-                Ok(())
-            }
+            Output::Gathered(stdout, _) => gather(stdout, &bytes),
         };
+        self.written(written).await
+    }
+
+    /// Writes bytes to standard error, after what stands on standard output.
+    pub(super) async fn write_error(&mut self, bytes: &[u8]) -> Run {
+        self.flush().await?;
+        let written = match &mut self.output {
+            Output::Live(_, stderr) => stderr.write_all(bytes).await,
+            Output::Gathered(_, stderr) => gather(stderr, bytes),
+        };
+        self.written(written).await
+    }
+
+    /// What a failed write to a standard stream means.
+    async fn written(&mut self, written: bashkit::Result<()>) -> Run {
         match written {
             Ok(()) => Ok(()),
             Err(Error::Io(e)) if e.kind() == ErrorKind::BrokenPipe => Err(Stop::Exit(141)),
@@ -537,10 +546,21 @@ pub(super) fn absolute(cwd: &str, operand: &str) -> String {
     }
 }
 
+/// Keeps output until the tool ends.
+fn gather(stream: &mut Vec<u8>, bytes: &[u8]) -> bashkit::Result<()> {
+    if stream.len() + bytes.len() > GATHERED {
+        return Err(std::io::Error::new(ErrorKind::OutOfMemory, NO_MEMORY).into());
+    }
+    stream.extend_from_slice(bytes);
+    Ok(())
+}
+
 /// The number in `/dev/fd/N` and its other spellings.
-fn descriptor(path: &str) -> Option<&str> {
+pub(super) fn descriptor(path: &str) -> Option<&str> {
     match path {
         "/dev/stdin" => Some("0"),
+        "/dev/stdout" => Some("1"),
+        "/dev/stderr" => Some("2"),
         _ => path
             .strip_prefix("/dev/fd/")
             .or_else(|| path.strip_prefix("/proc/self/fd/")),

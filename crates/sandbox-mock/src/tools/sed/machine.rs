@@ -564,9 +564,8 @@ impl Machine {
         match file {
             "/dev/stdout" => self.print(io, text, true).await,
             "/dev/stderr" => {
-                io.flush().await?;
-                io.report(&format!("{}\n", String::from_utf8_lossy(text)))
-                    .await
+                io.write_error(text).await?;
+                io.write_error(&[self.options.end]).await
             }
             _ => {
                 io.hold(text.len() + 1).await?;
