@@ -100,6 +100,9 @@ impl Wheel {
         pytest
             .args(["-q", "-p", "no:cacheprovider", "-c"])
             .arg(package.join("pyproject.toml"))
+            // Pytest keeps what tests left in temporary folders.
+            .arg("--basetemp")
+            .arg(prepared.out.join("pytest"))
             .args(args)
             .arg(package.join("tests"))
             .current_dir(&prepared.out)
