@@ -142,7 +142,8 @@ impl Wheel {
         } else {
             Command::new(&self.python)
         };
-        run.arg(example).current_dir(&folder);
+        // Also what it makes for its user to look at and keep.
+        run.arg(example).current_dir(&folder).env("TMPDIR", &folder);
         command::run_within(&mut run, LIMIT)
     }
 
