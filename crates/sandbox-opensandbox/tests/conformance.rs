@@ -25,6 +25,7 @@ const DIFFERENT: &[&str] = &[
     "processes",
     "upload",
     "download",
+    "paths",
     "delete",
     "tree",
     "lease",
