@@ -66,6 +66,12 @@ impl FakeEngine {
         Client::new(Docker::connect(self.config()).await.unwrap())
     }
 
+    /// Why it makes no sandbox.
+    async fn refused(&self) -> Error {
+        let made = self.client().await.create(SandboxSpec::new()).await;
+        made.unwrap_err()
+    }
+
     async fn sandbox(&self) -> Sandbox {
         self.client()
             .await
@@ -289,12 +295,7 @@ async fn why_a_pull_failed_is_told() {
             json("404 Not Found", r#"{"message":"No such image: image:1"}"#)
         })
     });
-    let e = engine
-        .client()
-        .await
-        .create(SandboxSpec::new())
-        .await
-        .unwrap_err();
+    let e = engine.refused().await;
     assert_eq!(e.kind(), ErrorKind::ImageNotFound);
     let text = e.to_string();
     assert!(
@@ -317,12 +318,7 @@ async fn why_a_create_failed_is_told() {
             json("200 OK", r#"{"Id":"sha256:1","Config":{"User":""}}"#)
         })
     });
-    let e = engine
-        .client()
-        .await
-        .create(SandboxSpec::new())
-        .await
-        .unwrap_err();
+    let e = engine.refused().await;
     assert_eq!(e.kind(), ErrorKind::InvalidArgument, "{e:?}");
     assert!(
         e.to_string().contains("Unknown runtime specified runsc"),
@@ -352,12 +348,7 @@ async fn an_engine_too_busy_to_start_a_container_is_asked_twice() {
             ),
         })
     });
-    let e = engine
-        .client()
-        .await
-        .create(SandboxSpec::new())
-        .await
-        .unwrap_err();
+    let e = engine.refused().await;
     assert_eq!(e.kind(), ErrorKind::Unavailable, "{e:?}");
     assert_eq!(e.retry_advice(), Retry::Safe, "{e:?}");
     let flush = || sandbox_core::flush(Duration::from_secs(10));
