@@ -1,6 +1,7 @@
 //! Runs cases against a target.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -26,12 +27,26 @@ pub enum Outcome {
     Failed(String),
 }
 
+/// Directories for cases that one command makes: it costs a round trip.
+const AT_ONCE: u64 = 32;
+
+/// Where the cases of a group find their sandbox, once the first has made it.
+type Slot = Arc<Mutex<Option<Shared>>>;
+
+/// A sandbox that cases share.
+#[derive(Debug)]
+struct Shared {
+    sandbox: Sandbox,
+    /// Directories that are there, each for one case.
+    unused: Range<u64>,
+}
+
 /// A run of one target: the client and the sandboxes that groups share.
 #[derive(Debug)]
 pub struct Run {
     target: Target,
     client: OnceCell<Client>,
-    shared: Mutex<HashMap<&'static str, Arc<Mutex<Option<Sandbox>>>>>,
+    shared: Mutex<HashMap<&'static str, Slot>>,
     capabilities: std::sync::OnceLock<Capabilities>,
     directories: AtomicU64,
 }
@@ -91,9 +106,9 @@ impl Run {
     /// Ends the shared sandboxes.
     pub async fn finish(&self) {
         for (_, slot) in self.shared.lock().await.drain() {
-            if let Some(sandbox) = slot.lock().await.take() {
+            if let Some(shared) = slot.lock().await.take() {
                 // Its lifetime is the second net, and the report is about the cases.
-                let _ = tokio::time::timeout(Duration::from_secs(30), sandbox.kill()).await;
+                let _ = tokio::time::timeout(Duration::from_secs(30), shared.sandbox.kill()).await;
             }
         }
     }
@@ -149,36 +164,60 @@ impl Run {
     async fn prepare(&self, case: &Case) -> Result<Cx> {
         let client = self.client.get_or_try_init(|| self.target.client()).await?;
         let spec = self.target.sandbox_spec();
-        let sandbox = if case.fresh {
-            client.create(spec.clone()).await?
+        let (sandbox, n) = if case.fresh {
+            let sandbox = client.create(spec.clone()).await?;
+            let n = self.make_directories(&sandbox, 1).await?.start;
+            (sandbox, n)
         } else {
             let slot = self.slot(case.group).await;
             let mut slot = slot.lock().await;
-            match &*slot {
-                Some(sandbox) => sandbox.clone(),
-                None => slot.insert(client.create(spec.clone()).await?).clone(),
+            let shared = match &mut *slot {
+                Some(shared) => shared,
+                none => none.insert(Shared {
+                    sandbox: client.create(spec.clone()).await?,
+                    unused: 0..0,
+                }),
+            };
+            if shared.unused.is_empty() {
+                shared.unused = self.make_directories(&shared.sandbox, AT_ONCE).await?;
             }
+            let n = shared.unused.start;
+            shared.unused.start += 1;
+            (shared.sandbox.clone(), n)
         };
-        let n = self.directories.fetch_add(1, Ordering::Relaxed);
-        let dir = format!("/tmp/kit-{n}");
-        let mkdir = Command::shell(format!("mkdir -p {dir}")).timeout(Duration::from_secs(30));
-        let made = sandbox.execute(mkdir).await?;
+        Ok(Cx {
+            sandbox,
+            client: client.clone(),
+            spec: spec.clone(),
+            dir: directory(n),
+        })
+    }
+
+    /// Makes directories for that many cases, with numbers that no other case has.
+    async fn make_directories(&self, sandbox: &Sandbox, count: u64) -> Result<Range<u64>> {
+        let first = self.directories.fetch_add(count, Ordering::Relaxed);
+        let numbers = first..first + count;
+        let paths: Vec<String> = numbers.clone().map(directory).collect();
+        let mkdir = Command::shell(format!("mkdir -p {}", paths.join(" ")));
+        let made = sandbox
+            .execute(mkdir.timeout(Duration::from_secs(30)))
+            .await?;
         if !made.success() {
             return Err(Error::new(ErrorKind::Unexpected, "`mkdir` failed")
                 .with("status", &made.status)
                 .with("output", made.output()));
         }
-        Ok(Cx {
-            sandbox,
-            client: client.clone(),
-            spec: spec.clone(),
-            dir,
-        })
+        Ok(numbers)
     }
 
-    async fn slot(&self, group: &'static str) -> Arc<Mutex<Option<Sandbox>>> {
+    async fn slot(&self, group: &'static str) -> Slot {
         self.shared.lock().await.entry(group).or_default().clone()
     }
+}
+
+/// The directory of a case.
+fn directory(number: u64) -> String {
+    format!("/tmp/kit-{number}")
 }
 
 /// Runs the body of a case in a task of its own: a panic and a hang are failures of this case.

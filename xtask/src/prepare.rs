@@ -27,16 +27,39 @@ impl Prepared {
     }
 }
 
-/// Everything, one step after the other.
+/// Everything.
 ///
 /// # Errors
 ///
 /// What is missing and required: by `SANDBOX_REQUIRE`, or all of it under `CI`.
 pub(crate) fn all() -> Result<Prepared> {
+    beside(|| ()).map(|(prepared, ())| prepared)
+}
+
+/// As [`all`], with `work` done beside what takes long: images wait for downloads. Whoever is asked
+/// something is asked before.
+///
+/// # Errors
+///
+/// As for [`all`], once `work` is done.
+pub(crate) fn beside<T: Send>(work: impl FnOnce() -> T + Send) -> Result<(Prepared, T)> {
     let out = out_folder()?;
+    let engine = engine::get(&out);
+    std::thread::scope(|scope| {
+        let work = scope.spawn(work);
+        let prepared = with(engine, out);
+        let done = work.join().map_err(|_| "the work beside it panicked")?;
+        Ok((prepared?, done))
+    })
+}
+
+/// The rest, once it is known whether there is an engine.
+fn with(engine: Result<Engine>, out: PathBuf) -> Result<Prepared> {
     let mut variables = Vec::new();
     let mut not_run = Vec::new();
-    let engine = optional("docker", docker(&out), &mut not_run)?;
+    // The images that the tests use belong to it.
+    let engine = engine.and_then(|engine| images::run(&[]).map(|()| engine));
+    let engine = optional("docker", engine, &mut not_run)?;
     if engine.is_some() {
         variables.push(("SANDBOX_EXECD_BINARY", images::execd_binary()?));
     }
@@ -64,13 +87,6 @@ fn optional<T>(name: &str, found: Result<T>, not_run: &mut Vec<String>) -> Resul
             Ok(None)
         }
     }
-}
-
-/// An engine with the images that the tests use.
-fn docker(out: &Path) -> Result<Engine> {
-    let engine = engine::get(out)?;
-    images::run(&[])?;
-    Ok(engine)
 }
 
 /// Whether the run is a failure without `what`.

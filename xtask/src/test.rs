@@ -1,5 +1,6 @@
 //! `cargo xtask test`: all tests, from nothing.
 
+use crate::examples::Example;
 use crate::steps::Steps;
 use crate::{Result, command, conformance, examples, prepare, report, wheel, workspace};
 
@@ -14,19 +15,18 @@ pub(crate) fn run() -> Result {
 
 /// Adds the steps of this task to others.
 pub(crate) fn steps_of(steps: &mut Steps) -> Result {
-    let prepared = prepare::all()?;
+    let built = steps.step("build, images", || {
+        let (prepared, built) = prepare::beside(build)?;
+        Ok((prepared, built?))
+    });
+    // What does not build has said so; running would only say it again.
+    let Some((prepared, built)) = built else {
+        return Ok(());
+    };
     for what in &prepared.not_run {
         steps.not_run(what);
     }
     let report = prepared.out.join("conformance.json");
-
-    let built = steps.step("build", || {
-        let mut build = command::cargo(&EVERYTHING);
-        build.args(["--no-run", "--message-format=json-render-diagnostics"]);
-        examples::built(&command::output(&mut build)?)
-    });
-    // What does not build has said so; running would only say it again.
-    let Some(built) = built else { return Ok(()) };
 
     steps.step("tests, doctests, conformance, teeth", || {
         let mut test = command::cargo(&EVERYTHING);
@@ -64,6 +64,15 @@ pub(crate) fn steps_of(steps: &mut Steps) -> Result {
         );
     }
     Ok(())
+}
+
+/// Builds all tests and examples. Gives the examples; an error is text, so that it can come from
+/// another thread.
+fn build() -> Result<Vec<Example>, String> {
+    let mut build = command::cargo(&EVERYTHING);
+    build.args(["--no-run", "--message-format=json-render-diagnostics"]);
+    let built = command::output(&mut build).and_then(|messages| examples::built(&messages));
+    built.map_err(|e| e.to_string())
 }
 
 /// What the facade is tested with besides all: no feature, and each backend alone.

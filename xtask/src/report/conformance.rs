@@ -60,10 +60,11 @@ impl Report {
         }
         for new in ran {
             if new.failed > 0 {
-                return Err(format!("{} cases failed on `{}`", new.failed, new.name).into());
+                return Err(new.failure().into());
             }
             if !self.0.contains(new) {
-                return Err(format!("`{}` is not what the kit found", new.name).into());
+                let hint = "run `cargo xtask report`";
+                return Err(format!("`{}` is not what the kit found: {hint}", new.name).into());
             }
         }
         Ok(())
@@ -146,6 +147,16 @@ impl Report {
 }
 
 impl Target {
+    /// How many cases failed, and which and why: what the kit printed may be far up.
+    fn failure(&self) -> String {
+        let mut text = format!("{} cases failed on `{}`", self.failed, self.name);
+        for failure in self.raw["failures"].as_array().into_iter().flatten() {
+            let field = |name: &str| failure[name].as_str().unwrap_or_default();
+            let _ = write!(text, "\n{}: {}", field("case"), field("why"));
+        }
+        text
+    }
+
     fn all_groups(&self) -> impl Iterator<Item = &str> {
         let skipped = self.skipped.iter().map(Skip::group);
         self.groups.keys().map(String::as_str).chain(skipped)
@@ -247,8 +258,10 @@ mod tests {
         let names: Vec<&str> = updated.0.iter().map(|t| t.name.as_str()).collect();
         assert_eq!(names, ["minimal", "mock"]);
         assert_eq!(report(&updated.to_json().unwrap()), updated);
-        let failed = report(&REPORT.replace("\"failed\":0", "\"failed\":1"));
-        assert!(failed.check(&failed).is_err());
+        let failures = r#""failed":1,"failures":[{"case":"exec::one","why":"no output"}]"#;
+        let failed = report(&REPORT.replace("\"failed\":0", failures));
+        let why = failed.check(&failed).unwrap_err().to_string();
+        assert!(why.contains("exec::one: no output"), "{why}");
     }
 
     #[test]

@@ -53,14 +53,14 @@ fn page(kit: &Report) -> Result<String> {
 pub(crate) fn check_python(report: &Path) -> Result {
     kept_python()?
         .check(&found_python(report)?)
-        .map_err(|e| format!("{KEPT_PYTHON}: {e}: run `cargo xtask report`").into())
+        .map_err(|e| format!("{KEPT_PYTHON}: {e}").into())
 }
 
 /// Fails unless what is kept says what `report` found, for the targets that ran.
 pub(crate) fn check_conformance(report: &Path) -> Result {
     kept()?
         .check(&found(report)?)
-        .map_err(|e| format!("{KEPT}: {e}: run `cargo xtask report`").into())
+        .map_err(|e| format!("{KEPT}: {e}").into())
 }
 
 /// The generated documents that do not follow from what they are made of.

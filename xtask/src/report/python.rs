@@ -50,7 +50,8 @@ impl Report {
                 return Err(format!("{} failed: {what}", row.failed).into());
             }
             if self.row(&row.suite, &row.target) != Some(row) {
-                return Err(format!("not what the suites found: {what}").into());
+                let hint = "run `cargo xtask report`";
+                return Err(format!("not what the suites found: {what}: {hint}").into());
             }
         }
         Ok(())
