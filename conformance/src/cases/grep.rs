@@ -27,6 +27,7 @@ cases! { "grep":
     one_more_than_asked_is_told minimal;
     nothing_found_is_empty_and_complete minimal;
     binary_files_are_skipped minimal;
+    a_nul_far_in_makes_no_binary_file minimal;
     bytes_that_are_no_utf_8_are_replaced minimal;
     text_beyond_ascii_is_found minimal;
     odd_file_names_come_whole minimal;
@@ -303,6 +304,29 @@ async fn binary_files_are_skipped(cx: Cx) -> CaseResult {
         .grep("needle", &cx.dir, GrepOptions::default())
         .await?;
     check_eq!(brief(&cx, &matches), ["t:1:needle"]);
+    Ok(())
+}
+
+/// The first 8 KiB tell. Tools that look further give such a file in part, or as binary.
+async fn a_nul_far_in_makes_no_binary_file(cx: Cx) -> CaseResult {
+    let text = |lines: usize| format!("needle\n{}\0\nneedle\n", "hay\n".repeat(lines));
+    cx.put([
+        ("far", text(2100).as_bytes()),
+        ("further", text(60_000).as_bytes()),
+        ("near", text(2000).as_bytes()),
+        ("t", b"needle\n"),
+    ])
+    .await?;
+    check_eq!(
+        hits(&cx, "needle").await?,
+        [
+            "far:1:needle",
+            "far:2103:needle",
+            "further:1:needle",
+            "further:60003:needle",
+            "t:1:needle"
+        ]
+    );
     Ok(())
 }
 

@@ -36,6 +36,10 @@ pub struct Command {
     pub output_limit: Option<u64>,
     /// Whether stderr goes into the pipe of stdout, which keeps the order of the two exactly.
     pub merge_stderr: bool,
+    /// What stdout ends with when the command has done all that it should, and its exit code is 0.
+    /// A backend that has to ask for the exit code may take complete output that ends so for the
+    /// answer. Set for commands whose output is checked as a whole.
+    pub ends_with: Option<&'static [u8]>,
 }
 
 /// The two forms of a command.
@@ -59,6 +63,7 @@ impl Command {
             timeout: None,
             output_limit: None,
             merge_stderr: false,
+            ends_with: None,
         }
     }
 
@@ -134,6 +139,12 @@ impl Command {
     /// Puts stderr into the pipe of stdout.
     pub fn merge_stderr(mut self) -> Self {
         self.merge_stderr = true;
+        self
+    }
+
+    /// Says what stdout ends with when all went well: see [`ends_with`](Self::ends_with).
+    pub fn ends_with(mut self, bytes: &'static [u8]) -> Self {
+        self.ends_with = Some(bytes);
         self
     }
 

@@ -135,6 +135,8 @@ impl Container {
                 "/bin/sh".clone_into(&mut argv[0]);
                 argv
             }
+            // It is there, or nothing works here.
+            Program::Argv(argv) if argv.first().is_some_and(|p| p == "/bin/sh") => argv.clone(),
             // A shell finds the program and gives the usual codes and words if it can't; to the
             // engine a missing program is an error in words of its own.
             Program::Argv(argv) => ["/bin/sh", "-c", r#"exec "$@""#, "sh"]
@@ -158,6 +160,7 @@ impl Container {
             env,
             user: command.user.clone().or_else(|| self.place.user.clone()),
             cwd: command.cwd.clone().or_else(|| self.place.workdir.clone()),
+            ends_with: command.ends_with,
             stdin: command.stdin.as_ref().is_some_and(|s| !s.is_empty()),
         };
         Ok((launch, id))
@@ -221,6 +224,7 @@ impl Container {
             user: self.place.user.clone(),
             cwd: Some("/".to_owned()),
             stdin: !input.is_empty(),
+            ends_with: None,
         };
         let run = async {
             let mut running = Running::start(self, &launch, id, input, Guard::new()).await?;

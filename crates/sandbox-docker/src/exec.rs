@@ -30,6 +30,8 @@ pub(crate) struct Launch {
     pub(crate) cwd: Option<String>,
     /// Whether there is something to read.
     pub(crate) stdin: bool,
+    /// As [`sandbox_core::Command::ends_with`].
+    pub(crate) ends_with: Option<&'static [u8]>,
 }
 
 impl Launch {
@@ -322,6 +324,7 @@ mod tests {
             user: None,
             cwd: None,
             stdin: false,
+            ends_with: None,
         };
         let long = launch(vec!["x".repeat(shell::MAX_ARGUMENT + 1)]);
         assert_eq!(long.check().unwrap_err().kind(), ErrorKind::TooLarge);

@@ -87,7 +87,34 @@ pub(crate) struct Running<'a> {
     fed: bool,
     words: Vec<u8>,
     printed: bool,
+    tail: Option<Tail>,
     guard: Guard,
+}
+
+/// The end of stdout, beside what it is where all went well.
+struct Tail {
+    wanted: &'static [u8],
+    came: Vec<u8>,
+}
+
+impl Tail {
+    fn new(wanted: &'static [u8]) -> Self {
+        Self {
+            wanted,
+            came: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        let last = &bytes[bytes.len().saturating_sub(self.wanted.len())..];
+        self.came.extend_from_slice(last);
+        let surplus = self.came.len().saturating_sub(self.wanted.len());
+        self.came.drain(..surplus);
+    }
+
+    fn is_as_wanted(&self) -> bool {
+        self.came == self.wanted
+    }
 }
 
 /// Kills the command when the first of its clones is dropped, unless it is known to have ended.
@@ -182,6 +209,7 @@ impl<'a> Running<'a> {
             fed: false,
             words: Vec::new(),
             printed: false,
+            tail: launch.ends_with.map(Tail::new),
             guard,
         })
     }
@@ -282,6 +310,9 @@ impl<'a> Running<'a> {
                 part = self.output.next(), if !self.ended && pending.is_none() => match part {
                     Some(Ok((stream, bytes))) => {
                         self.remember(&bytes);
+                        if let (Some(tail), Stream::Stdout) = (&mut self.tail, stream) {
+                            tail.push(&bytes);
+                        }
                         pending = Some((stream, bytes));
                         if let Some(exit) = &mut exit {
                             exit.came = Instant::now();
@@ -290,6 +321,9 @@ impl<'a> Running<'a> {
                     Some(Err(e)) => return self.broken(e).await,
                     None => {
                         self.ended = true;
+                        if self.tail.as_ref().is_some_and(Tail::is_as_wanted) {
+                            return self.finish(0).await;
+                        }
                         look_at = tokio::time::Instant::now();
                     }
                 },
@@ -483,4 +517,25 @@ fn ticket(container: &Container, name: &str, command: &stop::Target) -> KillTick
     KillTicket::new(SandboxId::new(&container.id), move || async move {
         stop::abandoned(&elsewhere.open()?, &name, &command).await
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tail_is_the_end_of_all_parts() {
+        let is_as_wanted = |parts: &[&[u8]]| {
+            let mut tail = Tail::new(b"\x000\0");
+            for part in parts {
+                tail.push(part);
+            }
+            tail.is_as_wanted()
+        };
+        assert!(is_as_wanted(&[b"much of it \x000\0"]));
+        assert!(is_as_wanted(&[b"a\0", b"", b"0", b"\0"]));
+        assert!(!is_as_wanted(&[b"a\x000\0", b"b"]));
+        assert!(!is_as_wanted(&[b"0\0"]));
+        assert!(!is_as_wanted(&[]));
+    }
 }

@@ -168,6 +168,8 @@ pub(crate) fn argv(command: &Command) -> Result<Vec<String>> {
     };
     match &command.program {
         Program::Shell(text) => Ok(shell(shell::shell_argv(text))),
+        // It is there, or nothing works here.
+        Program::Argv(argv) if argv.first().is_some_and(|p| p == "/bin/sh") => Ok(argv.clone()),
         // A shell finds the program and gives the usual codes and words if it can't.
         Program::Argv(argv) => Ok(["/bin/sh", "-c", r#"exec "$@""#, "sh"]
             .into_iter()

@@ -18,6 +18,11 @@ use crate::{Error, ErrorKind, Result, SandboxBackend, SandboxPath, defaults};
 /// the lines of each file by themselves, with `?` for their count: they end at the NUL, and one in
 /// them is made a byte that is no UTF-8.
 ///
+/// `NUMBER:walk` lets GNU's `grep` walk by itself, which opens each file once. It prints an `r` and
+/// what `grep` prints, uncut, then an empty name and `+`; `-` says that all of this does not count, because
+/// `grep` complained or is another's, and batches follow. Of a file that it takes for a binary one
+/// it says only that it is hit: these go through a batch, which may bring lines a second time.
+///
 /// What is not there any more holds nothing and is no gap.
 const GREP: &str = script!(
     enter!(),
@@ -117,17 +122,48 @@ done
 [ "$n" = 0 ] || eval "emit $l"
 [ "$b" = 0 ] || printf "%s\0" "$b" 0 "" ""
 exit 0'
+w=; case $b in *:walk) b=${b%:walk} w=1 ;; esac
 if [ ! -d "$p" ]; then
   regular "$p"
   sh -c "$batch" sandbox "$a" "$b" "$p" || able
   end 0
 fi
+walk() {
+  printf 'r\0'
+  { e=$(grep -r -n -H -Z -F -m "$b" -e "$a" . 2>&1 >&3; printf %s "$?"); } 3>&1
+  case $e in *[01]) ;; *) e=none ;; esac
+  set -f
+  IFS='
+'
+  for f in $e; do
+    case $f in
+      0 | 1) ;;
+      'grep: ./'*': binary file matches')
+        f=${f#grep: } f=${f%: binary file matches}
+        if [ "$#" = 200 ] || [ ! -f "$f" ] || [ -L "$f" ]; then e=none; fi
+        set -- "$@" "$f"
+        ;;
+      *) e=none ;;
+    esac
+    [ "$e" != none ] || break
+  done
+  set +f
+  unset IFS
+  if [ "$e" = none ]; then printf '\0-\0'; return; fi
+  printf '\0+\0'
+  [ "$#" = 0 ] || sh -c "$batch" sandbox "$a" "$b" "$@"
+  end 0
+}
+[ -z "$w" ] || [ "$1" != -type ] || walk
 find . "$@" -exec sh -c "$batch" sandbox "$a" "$b" {} + 2>/dev/null || { able; unreadable "$@"; }
 end 0"#
 );
 
-/// How often files are searched that change while they are. The last time, file by file.
-const TRIES: usize = 2;
+/// Asks for a walk.
+const WALK: &str = ":walk";
+
+/// The most that a walk may print, in bytes: more is searched again with long lines cut.
+const WALK_OUTPUT: u64 = 8 << 20;
 
 /// The longest text to search, in bytes: it travels as an argument, next to others.
 const MAX_TEXT: usize = 64 << 10;
@@ -170,17 +206,23 @@ pub async fn grep(
         scope: &scope,
         max_count: options.max_count,
     };
-    let mut tries = 1;
-    loop {
-        let each = if tries < TRIES { "" } else { ":each" };
-        let run = search::run(path, &scope, [text, &format!("{per_file}{each}")]);
-        let run = run.budget(defaults::GREP_TIME);
-        let answer = script::run(backend, GREP, run).await?;
+    // A walk does not cut long lines, and files that change may make an answer that does not add up:
+    // then they are searched again, at last file by file.
+    // Shells that are none of their own pass no descriptors on.
+    let native = backend.capabilities().native_programs;
+    let walk = (native && scope.is_everywhere()).then_some(WALK);
+    for how in walk.into_iter().chain([""]) {
+        let answer = search.run(backend, per_file, how).await?;
+        if how == WALK && answer.output.dropped() > 0 {
+            continue;
+        }
         match search.parse(&answer) {
-            Err(e) if e.kind() == ErrorKind::Protocol && tries < TRIES => tries += 1,
+            Err(e) if e.kind() == ErrorKind::Protocol => {}
             result => return result.map_err(|e| e.with("path", path)),
         }
     }
+    let answer = search.run(backend, per_file, ":each").await?;
+    search.parse(&answer).map_err(|e| e.with("path", path))
 }
 
 struct Search<'a> {
@@ -201,6 +243,18 @@ struct Sum {
 }
 
 impl Search<'_> {
+    async fn run(&self, backend: &dyn SandboxBackend, per_file: u64, how: &str) -> Result<Answer> {
+        let mut run = search::run(
+            self.root,
+            self.scope,
+            [self.text, &format!("{per_file}{how}")],
+        );
+        if how == WALK {
+            run = run.output_limit(WALK_OUTPUT);
+        }
+        script::run(backend, GREP, run.budget(defaults::GREP_TIME)).await
+    }
+
     fn parse(&self, answer: &Answer) -> Result<GrepMatches> {
         let mut sum = Sum::default();
         let cut = answer.timed_out || answer.output.dropped() > 0;
@@ -238,6 +292,9 @@ impl Search<'_> {
     /// Reads one batch, or the end.
     fn batch(&self, rest: &mut &[u8], sum: &mut Sum) -> Result<()> {
         let unreadable = field(rest)?;
+        if unreadable == b"r" {
+            return self.walk(rest, sum);
+        }
         if unreadable.is_empty() {
             sum.unreadable = sum.unreadable.saturating_add(number(field(rest)?)?);
             sum.ended = true;
@@ -269,6 +326,31 @@ impl Search<'_> {
             Ok(())
         } else {
             Err(garbled("the number of lines"))
+        }
+    }
+
+    /// Reads what GNU's `grep` printed on its own walk.
+    fn walk(&self, rest: &mut &[u8], sum: &mut Sum) -> Result<()> {
+        let before = (sum.matches.len(), sum.not_utf8);
+        let (mut name, mut path, mut last): (&[u8], _, _) = (b"", None, 0);
+        loop {
+            let next = field(rest)?;
+            if next.is_empty() {
+                break;
+            }
+            if next != name {
+                (name, path, last) = (next, self.path(next, sum)?, 0);
+            }
+            self.line(rest, path.as_ref(), &mut last, sum)?;
+        }
+        match field(rest)? {
+            b"+" => Ok(()),
+            b"-" => {
+                sum.matches.truncate(before.0);
+                sum.not_utf8 = before.1;
+                Ok(())
+            }
+            _ => Err(garbled("how the walk went")),
         }
     }
 
@@ -345,6 +427,8 @@ impl Search<'_> {
 /// Sorts and keeps `max_count` of the matches.
 fn limited(matches: Vec<GrepMatch>, gaps: Vec<Gap>, max_count: u64) -> GrepMatches {
     let mut found = GrepMatches::new(matches, gaps);
+    // Of a file that turned out to be binary in the middle.
+    found.matches.dedup();
     let limit = usize::try_from(max_count).unwrap_or(usize::MAX);
     if found.matches.len() > limit {
         found.matches.truncate(limit);
@@ -455,6 +539,36 @@ mod tests {
     }
 
     #[test]
+    fn a_walk_counts_unless_it_says_otherwise() {
+        const WALK: &str = "r\0./a\x003:needle\n./a\x005:x needle\n./nl\nname\x001:needle\n\0";
+        let numbers = |rest: &str| {
+            let answer = format!("{WALK}{rest}\x002\0");
+            let found = look(answer.as_bytes(), None, 9, false).unwrap();
+            assert_eq!(found.gaps, [Gap::Unreadable(2)], "{rest:?}");
+            let number = |m: &GrepMatch| (m.path.as_str().to_owned(), m.line);
+            found.matches.iter().map(number).collect::<Vec<_>>()
+        };
+        let hit = |path: &str, line| (path.to_owned(), line);
+        let walked = [hit("/w/a", 3), hit("/w/a", 5), hit("/w/nl\nname", 1)];
+        assert_eq!(numbers("+\0"), walked);
+        // What a batch finds again comes once.
+        let again = "+\x000\x001\x00 2\0./a\x005:x needle\n9:needle\n\0";
+        let mut both = walked.to_vec();
+        both.insert(2, hit("/w/a", 9));
+        assert_eq!(numbers(again), both);
+        let only = "-\x000\x001\x00 1\0./b\x001:needle\n\0";
+        assert_eq!(numbers(only), [hit("/w/b", 1)]);
+        // Cut, what is there counts: each line is a hit, whatever would have been said.
+        assert_eq!(
+            look(&WALK.as_bytes()[..40], None, 9, true)
+                .unwrap()
+                .matches
+                .len(),
+            2
+        );
+    }
+
+    #[test]
     fn as_many_as_asked_is_complete_and_one_more_is_not() {
         assert_eq!(
             look(TWO, None, 3, false).unwrap().gaps,
@@ -494,6 +608,11 @@ mod tests {
             b"0\x002\x00?\x00./a\x00./b\x00\x00\x000\x00",
             b"0\x001\x00?\x00./a\x002:needle\n1:needle\n\x00\x000\x00",
             b"0\x001\x00?\x00./a\x001:needle\x00\x000\x00",
+            // An older GNU's words, another tool's, no word on how it went, none at all.
+            b"r\0./a\x001:needle\nBinary file ./b matches\n\0+\x00\x000\0",
+            b"r\0./a:1:needle\n\0+\x00\x000\0",
+            b"r\0./a\x001:needle\n\x00\x000\0",
+            b"r\0./a\x001:needle\n",
         ] {
             assert_eq!(
                 look(output, None, 9, false).unwrap_err().kind(),
@@ -519,7 +638,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_answer_panics(output in prop::collection::vec(prop::sample::select(&b"./a01: \n\x00\xff"[..]), 0..80), timed_out in any::<bool>()) {
+        fn no_answer_panics(output in prop::collection::vec(prop::sample::select(&b"./a01r+-: \n\x00\xff"[..]), 0..80), timed_out in any::<bool>()) {
             let _ = look(&output, None, 1, timed_out);
         }
     }

@@ -39,7 +39,7 @@ const TRIES: usize = 3;
 pub async fn ls(backend: &dyn SandboxBackend, path: &SandboxPath) -> Result<Listing> {
     let mut tries = 1;
     loop {
-        let answer = script::run(backend, LS, Run::on(path)).await?;
+        let answer = script::run(backend, LS, Run::on(path).ends_with(b"0\x000\0")).await?;
         match parse(path, answer.output.bytes()) {
             Err(_) if tries < TRIES => tries += 1,
             result => return result,

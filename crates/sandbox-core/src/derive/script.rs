@@ -73,6 +73,7 @@ pub(crate) struct Run {
     timeout: Duration,
     output_limit: u64,
     partial: bool,
+    ends_with: Option<&'static [u8]>,
 }
 
 impl Run {
@@ -85,6 +86,7 @@ impl Run {
             timeout: defaults::INTERNAL_TIME,
             output_limit: defaults::INTERNAL_OUTPUT,
             partial: false,
+            ends_with: None,
         }
     }
 
@@ -125,6 +127,12 @@ impl Run {
         self
     }
 
+    /// What the script prints last where all went well.
+    pub(crate) fn ends_with(mut self, bytes: &'static [u8]) -> Self {
+        self.ends_with = Some(bytes);
+        self
+    }
+
     /// A budget after which what was printed until then is the answer. Cut output is one too.
     pub(crate) fn budget(mut self, time: Duration) -> Self {
         self.timeout = time;
@@ -148,12 +156,14 @@ pub(crate) async fn run(
     run: Run,
 ) -> Result<Answer> {
     let path = run.args.first().cloned().unwrap_or_default();
-    let mut command = Command::new("sh")
+    // By its path: a backend need not have it searched for, which takes a program of its own.
+    let mut command = Command::new("/bin/sh")
         .args(["-c", script, "sandbox"])
         .args(run.args)
         .timeout(run.timeout)
         .output_limit(run.output_limit);
     command.stdin = run.stdin;
+    command.ends_with = run.ends_with;
     // Not in the workdir: a command may have removed it. A wrapper just for that costs too much.
     if backend.capabilities().execute_cwd {
         command.cwd = Some("/".to_owned());

@@ -39,7 +39,7 @@ if [ -d "$p" ]; then
   while [ "$n" -gt 0 ]; do set -- "$@" -o -name "$1"; shift; n=$((n-1)); done
   shift
   # What the kernel shows there has no end and is nobody's file.
-  if [ "$(pwd -P)" = / ]; then
+  if [ "$PWD" = / ]; then
     set -- '(' -path ./proc -o -path ./sys -o -path ./dev ')' -prune -o -type f '(' "$@" ')'
   else
     set -- -type f '(' "$@" ')'
@@ -61,6 +61,7 @@ pub(crate) fn run(root: &SandboxPath, scope: &Scope, own: [&str; 2]) -> Run {
         .arg(own[1])
         .args(&scope.prefix)
         .args(&scope.names)
+        .ends_with(b"\x000\0")
 }
 
 /// Everything, where no pattern is given.
@@ -69,6 +70,13 @@ pub(crate) fn everywhere() -> Scope {
         prefix: Vec::new(),
         depth: None,
         names: vec!["*".to_owned()],
+    }
+}
+
+impl Scope {
+    /// Whether nothing is left out.
+    pub(crate) fn is_everywhere(&self) -> bool {
+        self.prefix.is_empty() && self.depth.is_none() && self.names == ["*"]
     }
 }
 
