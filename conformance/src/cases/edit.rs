@@ -508,23 +508,34 @@ async fn any_edit_is_what_a_model_says(cx: Cx) -> CaseResult {
             .flat_map(|_| letters[random.below(letters.len())].iter().copied())
             .collect()
     };
-    for round in 0..60 {
-        let (before, old, new) = (word(40, 0), word(4, 1), word(5, 0));
-        let all = round % 2 == 0;
-        cx.put([("f", &before)]).await?;
+    let rounds: Vec<_> = (0..60)
+        .map(|round| (word(40, 0), word(4, 1), word(5, 0), round % 2 == 0))
+        .collect();
+    let names: Vec<String> = (0..60).map(|round| format!("f{round}")).collect();
+    let mut files = Vec::new();
+    for (name, round) in names.iter().zip(&rounds) {
+        files.push((cx.path(name), round.0.clone()));
+    }
+    for result in cx.sandbox.upload_files(files).await {
+        result?;
+    }
+    let mut wanted = Vec::new();
+    for (name, (before, old, new, all)) in names.iter().zip(rounds) {
         let (old, new) = (String::from_utf8_lossy(&old), String::from_utf8_lossy(&new));
-        let got = cx
-            .sandbox
-            .edit(cx.path("f"), &old, &new, all)
-            .await
-            .map_err(|e| e.kind());
+        let got = cx.sandbox.edit(cx.path(name), &old, &new, all).await;
         let right = model(&before, old.as_bytes(), new.as_bytes(), all);
         let what = format!(
             "{:?}: {old:?} to {new:?}, all {all}",
             String::from_utf8_lossy(&before)
         );
-        check_eq!(got.err(), right.as_ref().err().copied(), "{what}");
-        check_eq!(cx.get("f").await?, right.unwrap_or(before), "{what}");
+        let got = got.err().map(|e| e.kind());
+        check_eq!(got, right.as_ref().err().copied(), "{what}");
+        wanted.push((right.unwrap_or(before), what));
+    }
+    let paths: Vec<String> = names.iter().map(|name| cx.path(name)).collect();
+    let contents = cx.sandbox.download_files(&paths).await;
+    for (content, (right, what)) in contents.into_iter().zip(wanted) {
+        check_eq!(content?.to_vec(), right, "{what}");
     }
     Ok(())
 }

@@ -92,6 +92,7 @@ async fn content_of_any_size_arrives(cx: Cx) -> CaseResult {
 }
 
 async fn what_is_written_reads_back_whatever_it_is(cx: Cx) -> CaseResult {
+    let mut written = Vec::new();
     for seed in 0..24 {
         let bytes = random_bytes(seed, usize::try_from(seed * seed * 7).unwrap_or(0));
         // Half of them rich in what shells and line tools stumble over.
@@ -104,8 +105,14 @@ async fn what_is_written_reads_back_whatever_it_is(cx: Cx) -> CaseResult {
                 .map(|b| sharp[usize::from(*b) % sharp.len()])
                 .collect()
         };
-        cx.sandbox.write(cx.path("f"), bytes.clone()).await?;
-        check_eq!(cx.get("f").await?, bytes, "seed {seed}");
+        let path = cx.path(&format!("f{seed}"));
+        cx.sandbox.write(&path, bytes.clone()).await?;
+        written.push((path, bytes));
+    }
+    let paths: Vec<&String> = written.iter().map(|(path, _)| path).collect();
+    let back = cx.sandbox.download_files(paths).await;
+    for (got, (path, bytes)) in back.into_iter().zip(&written) {
+        check_eq!(got?.to_vec(), *bytes, "{path}");
     }
     Ok(())
 }
