@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use sandbox_core::{Command, ErrorKind, LogCursor, Status};
 
-use crate::support::{BUSYBOX, GNU, docker, sandbox};
+use crate::support::{BUSYBOX, GNU, docker, has_begun, sandbox};
 
 pub(crate) async fn stopped_from_outside_is_gone() {
     let sandbox = sandbox(GNU, "0").await;
@@ -22,15 +22,18 @@ pub(crate) async fn a_command_whose_container_dies_is_lost_and_keeps_its_output(
     let sandbox = sandbox(GNU, "1000").await;
     let id = sandbox.id().to_string();
     let killer = async {
-        tokio::time::sleep(Duration::from_millis(1500)).await;
+        has_begun(&sandbox, "/tmp/begun").await;
+        // What it printed may take a while.
+        tokio::time::sleep(Duration::from_secs(1)).await;
         docker(&["kill", &id]);
     };
     let start = Instant::now();
-    let (run, ()) = tokio::join!(sandbox.execute("echo before; sleep 60"), killer);
+    let text = "echo before; : >/tmp/begun; sleep 120";
+    let (run, ()) = tokio::join!(sandbox.execute(text), killer);
     let run = run.unwrap();
     assert!(matches!(run.status, Status::Lost(_)), "{:?}", run.status);
     assert_eq!(run.stdout, "before\n");
-    assert!(start.elapsed() < Duration::from_secs(10));
+    assert!(start.elapsed() < Duration::from_mins(1));
 }
 
 pub(crate) async fn paused_from_outside_is_told() {
@@ -47,9 +50,10 @@ pub(crate) async fn paused_from_outside_is_told() {
 
 pub(crate) async fn a_deadline_holds_though_it_was_paused_from_outside() {
     let sandbox = sandbox(GNU, "1000").await;
-    let command = Command::shell("echo before; sleep 60").timeout(Duration::from_secs(2));
+    let text = "echo before; : >/tmp/begun; sleep 60";
+    let command = Command::shell(text).timeout(Duration::from_secs(8));
     let pausing = async {
-        tokio::time::sleep(Duration::from_millis(800)).await;
+        has_begun(&sandbox, "/tmp/begun").await;
         docker(&["pause", sandbox.id().as_str()]);
     };
     let start = Instant::now();
@@ -57,7 +61,7 @@ pub(crate) async fn a_deadline_holds_though_it_was_paused_from_outside() {
     let run = run.unwrap();
     assert_eq!(run.status, Status::TimedOut);
     assert_eq!(run.stdout, "before\n");
-    assert!(start.elapsed() < Duration::from_secs(15));
+    assert!(start.elapsed() < Duration::from_secs(30));
     // What can't be stopped has to die with all.
     assert!(run.sandbox_killed);
     let gone = sandbox.execute("echo hi").await.unwrap_err();

@@ -15,7 +15,7 @@ use tokio::runtime::Runtime;
 use tokio::time::{sleep, timeout};
 
 use crate::owner;
-use crate::support::{BUSYBOX, Random, client, docker, labelled, unique};
+use crate::support::{BUSYBOX, REMOVED, Random, client, docker, labelled, unique};
 
 /// Rounds of each end, a third of them in each of [`DURING`].
 const ROUNDS: u64 = 15;
@@ -28,9 +28,6 @@ const DURING: [&str; 3] = ["create", "execute", "upload"];
 
 /// The end comes within so many milliseconds of the beginning. A create takes most of it.
 const WITHIN: u64 = 700;
-
-/// How long an engine may take to remove what its owner left.
-const REMOVED: Duration = Duration::from_mins(1);
 
 /// The code of a process that ends by itself.
 const CODE: i32 = 7;

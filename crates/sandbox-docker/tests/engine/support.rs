@@ -38,12 +38,23 @@ pub(crate) fn exists(id: &str) -> bool {
     !docker(&["ps", "-aq", "--no-trunc", "--filter", &format!("id={id}")]).is_empty()
 }
 
+/// How long the engine may take to remove what is to end, on a machine that has much to do.
+pub(crate) const REMOVED: Duration = Duration::from_mins(1);
+
 /// Waits until the engine has no such container.
-pub(crate) async fn ends(id: &SandboxId, limit: Duration) {
+pub(crate) async fn ends(id: &SandboxId) {
     let start = Instant::now();
     while exists(id.as_str()) {
-        assert!(start.elapsed() < limit, "{id} lives on");
+        assert!(start.elapsed() < REMOVED, "{id} lives on");
         tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Waits until a command has made this file.
+pub(crate) async fn has_begun(sandbox: &Sandbox, file: &str) {
+    let start = Instant::now();
+    while sandbox.download(file).await.is_err() {
+        assert!(start.elapsed() < Duration::from_secs(30), "no {file}");
     }
 }
 
