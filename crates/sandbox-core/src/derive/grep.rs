@@ -19,9 +19,10 @@ use crate::{Error, ErrorKind, Result, SandboxBackend, SandboxPath, defaults};
 /// them is made a byte that is no UTF-8.
 ///
 /// `NUMBER:walk` lets GNU's `grep` walk by itself, which opens each file once. It prints an `r` and
-/// what `grep` prints, uncut, then an empty name and `+`; `-` says that all of this does not count, because
-/// `grep` complained or is another's, and batches follow. Of a file that it takes for a binary one
-/// it says only that it is hit: these go through a batch, which may bring lines a second time.
+/// what `grep` prints, uncut, then an empty name and `+`; `-` says that all of this does not count,
+/// because `grep` complained or is another's, and batches follow. Of a file that it takes for a
+/// binary one it says only that it is hit: these go through a batch, which may bring lines a second
+/// time.
 ///
 /// What is not there any more holds nothing and is no gap.
 const GREP: &str = script!(
@@ -206,14 +207,15 @@ pub async fn grep(
         scope: &scope,
         max_count: options.max_count,
     };
-    // A walk does not cut long lines, and files that change may make an answer that does not add up:
-    // then they are searched again, at last file by file.
-    // Shells that are none of their own pass no descriptors on.
+    // An emulated shell may not pass descriptors on, which a walk needs. A walk does not cut long
+    // lines, and files that change may make an answer that does not add up: then they are searched
+    // again, at last file by file.
     let native = backend.capabilities().native_programs;
     let walk = (native && scope.is_everywhere()).then_some(WALK);
     for how in walk.into_iter().chain([""]) {
         let answer = search.run(backend, per_file, how).await?;
-        if how == WALK && answer.output.dropped() > 0 {
+        // No time is left where the budget was used up: what came is the answer.
+        if how == WALK && answer.output.dropped() > 0 && !answer.timed_out {
             continue;
         }
         match search.parse(&answer) {
