@@ -412,8 +412,9 @@ async fn shell_state_does_not_last(cx: Cx) -> CaseResult {
     Ok(())
 }
 
-/// A plain Docker exec takes up to 5 s to notice the end of a leader.
-const SLACK: Duration = Duration::from_secs(8);
+/// A plain Docker exec takes up to 5 s to notice the end of a leader, and a busy machine more; a call
+/// that is held takes the 20 s of the child.
+const SLACK: Duration = Duration::from_secs(15);
 
 async fn a_background_child_does_not_hold_the_call(cx: Cx) -> CaseResult {
     let start = Instant::now();

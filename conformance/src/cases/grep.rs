@@ -553,7 +553,7 @@ async fn files_that_come_and_go_hide_no_other(cx: Cx) -> CaseResult {
                  echo needle >d$i/f; echo needle >>grows; [ $((i%50)) != 0 ] || : >grows; \
                  rm -rf v$((i-20)) d$((i-20)); i=$((i+1)); done";
     let looking = async {
-        for _ in 0..8 {
+        for _ in 0..4 {
             let found = cx
                 .sandbox
                 .grep("needle", &cx.dir, GrepOptions::default())

@@ -68,7 +68,7 @@ async fn a_deep_directory_works(cx: Cx) -> CaseResult {
 }
 
 async fn failing_starts_use_nothing_up(cx: Cx) -> CaseResult {
-    for i in 0..100 {
+    for i in 0..40 {
         let call = cx
             .sandbox
             .execute(cx.command("echo x").cwd(cx.path("none")));

@@ -63,9 +63,20 @@ async fn content_is_exact(cx: Cx) -> CaseResult {
         "EOF\n",
         "&amp; &lt;",
     ];
-    for text in texts {
-        cx.sandbox.write(cx.path("f"), text).await?;
-        check_eq!(cx.get("f").await?, text.as_bytes().to_vec());
+    let paths: Vec<String> = (0..texts.len())
+        .map(|i| cx.path(&format!("f{i}")))
+        .collect();
+    for (path, text) in paths.iter().zip(texts) {
+        cx.sandbox.write(path, text).await?;
+    }
+    for (got, text) in cx
+        .sandbox
+        .download_files(&paths)
+        .await
+        .into_iter()
+        .zip(texts)
+    {
+        check_eq!(got?.to_vec(), text.as_bytes().to_vec());
     }
     Ok(())
 }

@@ -24,6 +24,7 @@ fn main() -> std::process::ExitCode {
         let mut all = recordings::trials();
         let waiting = all.split_off(1);
         all.extend(faults::trials());
+        all.push(compare::trial());
         all.extend(waiting);
         all
     });
