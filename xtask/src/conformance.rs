@@ -21,7 +21,7 @@ pub(crate) fn run(args: &[&str]) -> Result {
     // Held until the end: it may keep an engine running.
     let needs_engine = |p: &&str| [DOCKER, OPENSANDBOX].contains(p);
     let _prepared = if packages(target).iter().any(needs_engine) {
-        let prepared = prepare::all()?;
+        let prepared = prepare::all("conformance")?;
         for what in &prepared.not_run {
             eprintln!("NOT RUN: {what}");
         }

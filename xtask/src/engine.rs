@@ -26,22 +26,40 @@ struct Started {
     state: PathBuf,
 }
 
-/// Gives an engine, or why there is none. Its output goes below `out`.
-pub(crate) fn get(out: &Path) -> Result<Engine> {
+/// What it takes to have an engine here.
+pub(crate) enum Plan {
+    /// Nothing: one answers.
+    Use,
+    Start,
+    InstallAndStart,
+}
+
+/// Finds out what it takes, or why there can be none. Whoever is asked something is asked here.
+pub(crate) fn plan() -> Result<Plan> {
     let Err(why) = answers() else {
-        return Ok(Engine(None));
+        return Ok(Plan::Use);
     };
     if !Path::new("/etc/debian_version").exists() || !command::is_root()? {
         return Err(format!("{why}; on Debian, as root, this task would start one").into());
     }
     if command::has("dockerd") {
         eprintln!("no Docker engine answers: starting one for this run");
+        return Ok(Plan::Start);
+    }
+    eprintln!("no Docker engine is installed: installing docker.io for the tests");
+    if agreed()? {
+        Ok(Plan::InstallAndStart)
     } else {
-        eprintln!("no Docker engine is installed: installing docker.io for the tests");
-        if !agreed()? {
-            return Err(format!("{why}; installing one was declined").into());
-        }
-        command::install("docker.io")?;
+        Err(format!("{why}; installing one was declined").into())
+    }
+}
+
+/// Does what it takes. What the engine says goes below `out`.
+pub(crate) fn get(plan: &Plan, out: &Path) -> Result<Engine> {
+    match plan {
+        Plan::Use => return Ok(Engine(None)),
+        Plan::Start => {}
+        Plan::InstallAndStart => command::install("docker.io")?,
     }
     // The package may have started it.
     match answers() {

@@ -10,6 +10,7 @@ mod examples;
 mod images;
 mod opensandbox;
 mod prepare;
+mod programs;
 mod python;
 mod report;
 mod steps;
@@ -29,7 +30,8 @@ cargo xtask TASK
                              each set of features, the Python package; does all the set-up itself
   conformance [--target T] [--report FILE.json]
                              the conformance kit; T is a backend's name and selects all its targets
-  python [ARGUMENT...]       the Python package's suites on a fresh wheel, with arguments of pytest
+  python [ARGUMENT...]       the Python package on a fresh wheel: suites, types, examples; with
+                             arguments of pytest the tests that they choose
   report [[--python] FILE.json]
                              writes docs/conformance.md from a report and docs/errors.md from the
                              source; without a file, runs the kit and the Python suites first

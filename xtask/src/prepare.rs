@@ -27,26 +27,30 @@ impl Prepared {
     }
 }
 
-/// Everything.
+/// Everything, for the task of that name.
 ///
 /// # Errors
 ///
 /// What is missing and required: by `SANDBOX_REQUIRE`, or all of it under `CI`.
-pub(crate) fn all() -> Result<Prepared> {
-    beside(|| ()).map(|(prepared, ())| prepared)
+pub(crate) fn all(task: &str) -> Result<Prepared> {
+    beside(task, || ()).map(|(prepared, ())| prepared)
 }
 
-/// As [`all`], with `work` done beside what takes long: images wait for downloads. Whoever is asked
-/// something is asked before.
+/// As [`all`], with `work` done beside what takes long: an engine and images wait for downloads.
+/// Whoever is asked something is asked before.
 ///
 /// # Errors
 ///
 /// As for [`all`], once `work` is done.
-pub(crate) fn beside<T: Send>(work: impl FnOnce() -> T + Send) -> Result<(Prepared, T)> {
-    let out = out_folder()?;
-    let engine = engine::get(&out);
+pub(crate) fn beside<T: Send>(
+    task: &str,
+    work: impl FnOnce() -> T + Send,
+) -> Result<(Prepared, T)> {
+    let out = out_folder(task)?;
+    let plan = engine::plan();
     std::thread::scope(|scope| {
         let work = scope.spawn(work);
+        let engine = plan.and_then(|plan| engine::get(&plan, &out));
         let prepared = with(engine, out);
         let done = work.join().map_err(|_| "the work beside it panicked")?;
         Ok((prepared?, done))
@@ -95,9 +99,9 @@ pub(crate) fn required(what: &str) -> bool {
     named.split(',').any(|name| name.trim() == what) || std::env::var_os("CI").is_some()
 }
 
-/// An empty folder below `target`.
-fn out_folder() -> Result<PathBuf> {
-    let out = workspace::target().join("xtask");
+/// An empty folder below `target`, the task's own: another may run beside it.
+fn out_folder(task: &str) -> Result<PathBuf> {
+    let out = workspace::target().join("xtask").join(task);
     if Path::new(&out).exists() {
         std::fs::remove_dir_all(&out)?;
     }

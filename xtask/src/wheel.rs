@@ -1,13 +1,18 @@
 //! `cargo xtask python`: the Python package, made and tested as its users get it.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use crate::opensandbox::Server;
 use crate::prepare::{self, Prepared};
+use crate::programs::Program;
 use crate::steps::Steps;
-use crate::{Result, command, python, workspace};
+use crate::{Result, command, python, report, workspace};
+
+/// The task's name.
+const TASK: &str = "python";
 
 /// Where the package's sources are.
 const PACKAGE: &str = "crates/sandbox-python";
@@ -29,29 +34,39 @@ pub(crate) struct Wheel {
     python: PathBuf,
 }
 
-/// `cargo xtask python [ARGUMENTS OF PYTEST]`.
+/// `cargo xtask python [ARGUMENTS OF PYTEST]`: all that there is to test about the package, or with
+/// arguments the tests that they choose.
 pub(crate) fn run(args: &[&str]) -> Result {
-    let prepared = prepare::all()?;
+    let prepared = prepare::all(TASK)?;
+    let mut steps = Steps::default();
     for what in &prepared.not_run {
-        eprintln!("NOT RUN: {what}");
+        steps.not_run(what);
     }
-    Wheel::install()?.suites(args, &prepared).map(|_| ())
+    if args.is_empty() {
+        steps_of(&mut steps, &prepared)?;
+    } else {
+        Wheel::install()?.suites(args, &prepared)?;
+    }
+    steps.finish()
 }
 
-/// Adds the package's steps to others. Gives the report of its suites, if they ran.
-pub(crate) fn steps_of(steps: &mut Steps, prepared: &Prepared) -> Result<Option<PathBuf>> {
+fn steps_of(steps: &mut Steps, prepared: &Prepared) -> Result {
     if let Err(why) = environment()
         && !prepare::required("python")
     {
         steps.not_run(format!("python ({why})"));
-        return Ok(None);
+        return Ok(());
     }
     let Some(wheel) = steps.step("python: the wheel", Wheel::install) else {
-        return Ok(None);
+        return Ok(());
     };
     let report = steps.step("python: tests, langchain's standard suite", || {
         wheel.suites(&[], prepared)
     });
+    if let Some(found) = report {
+        let name = "python: docs/conformance.md is what the suites found";
+        steps.step(name, || report::check_python(&found));
+    }
     steps.step("python: types", || wheel.types());
     for example in examples()? {
         let name = example.file_name().unwrap_or_default().to_string_lossy();
@@ -59,7 +74,14 @@ pub(crate) fn steps_of(steps: &mut Steps, prepared: &Prepared) -> Result<Option<
             wheel.example(&example, &prepared.out)
         });
     }
-    Ok(report)
+    Ok(())
+}
+
+/// The task as a program, to run beside others.
+pub(crate) fn program() -> Program {
+    let command = command::cargo(&["xtask", TASK]);
+    let name = TASK.to_owned();
+    Program { name, command }
 }
 
 impl Wheel {
@@ -71,7 +93,7 @@ impl Wheel {
         };
         let wheels = workspace::target().join("wheels");
         if wheels.exists() {
-            std::fs::remove_dir_all(&wheels)?;
+            fs::remove_dir_all(&wheels)?;
         }
         let package = workspace::root().join(PACKAGE);
         let mut maturin = wheel.module("maturin");
@@ -82,7 +104,7 @@ impl Wheel {
             // The same as for cargo's own builds: else the bindings are built twice.
             .env("PYO3_CONFIG_FILE", package.join("pyo3-config.txt"));
         command::run(&mut maturin)?;
-        let built = std::fs::read_dir(&wheels)?
+        let built = fs::read_dir(&wheels)?
             .next()
             .ok_or("maturin made no wheel")??;
         let mut install = wheel.module("pip");
@@ -134,7 +156,7 @@ impl Wheel {
     fn example(&self, example: &Path, out: &Path) -> Result {
         let name = example.file_stem().unwrap_or_default().to_string_lossy();
         let folder = out.join(format!("python-{name}"));
-        std::fs::create_dir_all(&folder)?;
+        fs::create_dir_all(&folder)?;
         let mut run = if example.extension().is_some_and(|e| e == "ipynb") {
             let mut notebook = Command::new(self.python.with_file_name("jupyter-execute"));
             notebook.arg(format!("--output={}", folder.join("executed").display()));
@@ -160,7 +182,7 @@ fn environment() -> Result<PathBuf> {
 
 /// All files of `examples/python` that run.
 fn examples() -> Result<Vec<PathBuf>> {
-    let files = std::fs::read_dir(workspace::root().join("examples/python"))?;
+    let files = fs::read_dir(workspace::root().join("examples/python"))?;
     let mut files: Vec<PathBuf> = files
         .map(|file| Ok(file?.path()))
         .collect::<Result<Vec<_>>>()?;
