@@ -534,19 +534,22 @@ async fn the_time_it_took_is_told(cx: Cx) -> CaseResult {
 }
 
 async fn short_commands_cost_no_fixed_second(cx: Cx) -> CaseResult {
-    let start = Instant::now();
-    for i in 0..12 {
+    // What is always waited for is in the fastest too, however busy the machine is.
+    let mut fastest = Duration::MAX;
+    for i in 0..30 {
+        let start = Instant::now();
         check_eq!(
             cx.raw(&format!("printf tail{i}")).await?.stdout.to_text(),
             format!("tail{i}")
         );
+        fastest = fastest.min(start.elapsed());
+        if fastest < Duration::from_secs(1) {
+            return Ok(());
+        }
     }
-    check!(
-        start.elapsed() < Duration::from_secs(9),
-        "12 took {:?}",
-        start.elapsed()
-    );
-    Ok(())
+    Err(crate::Failure::Wrong(format!(
+        "the fastest of 30 took {fastest:?}"
+    )))
 }
 
 async fn every_ending_but_zero_can_be_made_an_error(cx: Cx) -> CaseResult {
